@@ -148,7 +148,9 @@ def fitted(case: Case, model: Model, x: Array) -> Result:
     """Learn levels from records."""
     config = {"layers": case.layers} if case.layers else None
     if case.rescales:
-        return quantize(model, x, encode_bits=case.bits, config=config, uniform=case.uniform)
+        return quantize(
+            model, x, encode_bits=case.bits, config=config, uniform=case.uniform, proof=False
+        )
     choice = FitOptions(encode_bits=case.bits).default
     method = OutputAware(0, Scope(rescales=False))
     return quantize_records(model, {model.graph.inputs[0].name: x}, method, Config(choice))

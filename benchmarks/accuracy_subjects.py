@@ -21,8 +21,8 @@ from luciole.importers.keras.convert import from_keras, tensorflow
 from luciole.interpreter import Interpreter
 from luciole.interpreter.records import outputs_of
 from luciole.ir import Array, LucioleError, Model
-from luciole.tools.answers import answers_of, share_equal
 from luciole.tools.data import Data
+from luciole.tools.data.answers import answers_of, share_right
 from luciole.tools.demo_mnist import MEAN, STD
 
 SEED, BATCH = 0, 128
@@ -71,7 +71,7 @@ class Subject:
         if self.labels is None:
             return 100 * self._error(model) / self._float_error
         data = Data({model.graph.inputs[0].name: self.test}, self.labels)
-        return 100 * share_equal(answers_of(model, data), self.labels, "labels")
+        return 100 * share_right(answers_of(model, data), self.labels)
 
     def _error(self, model: Model) -> float:
         wide = _answer(model, self.test).astype(np.float64)

@@ -26,6 +26,7 @@ from benchmarks.accuracy_table import markdown
 from benchmarks.machine import machine
 from luciole.exporters import to_bytes
 from luciole.importers import load
+from luciole.interpreter.answers import answers_of
 from luciole.interpreter.records import first_output
 from luciole.ir import Array, Model
 from luciole.lquantizer import MinifloatOptions
@@ -65,12 +66,12 @@ def rows(name: str, formats: Sequence[str]) -> list[list[str]]:
     model, records = network(name)
     source = model.graph.inputs[0].name
     test, some = {source: records.test}, drawn(records.train, CALIBRATION)
-    wanted = first_output(model, test).argmax(-1)
+    wanted = answers_of(first_output(model, test))
     found = [_row(name, "float", model, wanted, wanted, records.judge)]
     for text in formats:
         options = options_of(text)
-        result = luciole.quantize(model, some if options.scaled else None, options)
-        answers = first_output(result.model, test).argmax(-1)
+        result = luciole.quantize(model, some if options.scaled else None, options, proof=False)
+        answers = answers_of(first_output(result.model, test))
         found.append(_row(name, _shown(options), result.model, answers, wanted, records.judge))
     return found
 

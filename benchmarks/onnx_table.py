@@ -63,10 +63,13 @@ def forms(subject: Subject, calibration: int) -> Iterator[tuple[str, Model]]:
     """Make the network's forms, one after the other, from so many records."""
     data = subject.calibration(calibration, 0)
     yield "float", subject.model
-    yield "dynamic int8", luciole.quantize(subject.model, scheme="dynamic").model
-    yield "static int8", luciole.quantize(subject.model, data, scheme="int8").model
+    yield "dynamic int8", luciole.quantize(subject.model, scheme="dynamic", proof=False).model
+    yield "static int8", luciole.quantize(subject.model, data, scheme="int8", proof=False).model
     for bits in WIDTHS:
-        yield f"learned {bits} bits", luciole.quantize(subject.model, data, encode_bits=bits).model
+        yield (
+            f"learned {bits} bits",
+            luciole.quantize(subject.model, data, encode_bits=bits, proof=False).model,
+        )
 
 
 def runtimes(model: Model, folder: Path) -> list[Runtime]:

@@ -20,6 +20,7 @@ import numpy as np
 import luciole
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
+from luciole.interpreter.answers import answers_of
 from luciole.interpreter.records import first_output
 from luciole.ir import Array, Graph, Model, Value
 from luciole.ir.ops.activations import Relu
@@ -130,7 +131,7 @@ def _appended(graph: Graph, x: Value, layer: Any, strides: Any) -> Value:
 
 def accuracy(model: Model, images: Array, labels: Array) -> float:
     """Percent of right answers."""
-    answers = first_output(model, {model.graph.inputs[0].name: images}).argmax(1)
+    answers = answers_of(first_output(model, {model.graph.inputs[0].name: images}))
     return 100 * float(np.mean(answers == labels))
 
 

@@ -108,7 +108,7 @@ def _ours(**options: Any) -> Make:
 
     def make(model: Model, records: Array) -> bytes:
         data = {model.graph.inputs[0].name: records} if takes_data else None
-        return to_bytes(luciole.quantize(model, data, **options).model, "tflite")
+        return to_bytes(luciole.quantize(model, data, proof=False, **options).model, "tflite")
 
     return make
 
@@ -120,7 +120,7 @@ def _as_it_is(model: Model, records: Array) -> bytes:
 def _few_bits(model: Model, records: Array) -> bytes:
     """Quantize to evenly spaced levels of 4 bits, which have no form in TFLite."""
     data = {model.graph.inputs[0].name: records}
-    return to_bytes(luciole.quantize(model, data, scheme="w4a4").model)
+    return to_bytes(luciole.quantize(model, data, scheme="w4a4", proof=False).model)
 
 
 def _few(model: Model, records: Array) -> bytes:

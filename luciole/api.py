@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike
 
 from luciole import lquantizer
 from luciole.compiler import CompileOptions, Program, compile_model
-from luciole.compiler.host import build_library
+from luciole.compiler.host import library_of
 from luciole.compiler.options import MODEL, STATIC, Transform
 from luciole.compiler.targets import NATIVE, PORTABLE
 from luciole.exporters import save, to_bytes
-from luciole.files import write_file
+from luciole.files import write_files
 from luciole.importers import from_bytes, load
 from luciole.interpreter.affine import as_input
 from luciole.interpreter.records import Track
@@ -35,7 +35,7 @@ from luciole.lquantizer.search.published.options import SeedOptions
 from luciole.lquantizer.search.result import SearchResult
 from luciole.lquantizer.search.sensitivity import Sensitivity
 from luciole.lquantizer.search.sensitivity import sensitivity as measure_layers
-from luciole.quantizing import Task, note_sizes, quantized
+from luciole.quantizing import Task, converted, parted, proved_training, quantized
 
 if TYPE_CHECKING:
     from luciole.lquantizer.training import FinetuneResult, FinetuneSettings, UniformSettings
@@ -83,16 +83,12 @@ def compile(  # what the program is called
     target = target or (NATIVE if library else PORTABLE)
     options = CompileOptions(name, input, output, transforms, "", target, arena)
     program = compile_model(found, options)
-    _write(program, Path(folder))
+    contents: dict[str, bytes | str] = {**program.files}
     if library:
-        build_library(program, Path(folder) / f"{name}.so")
+        contents[f"{name}.so"] = library_of(program)
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    write_files({Path(folder) / file: content for file, content in contents.items()})
     return program
-
-
-def _write(program: Program, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for file, text in program.files.items():
-        write_file(folder / file, text)
 
 
 def quantize(
@@ -101,6 +97,8 @@ def quantize(
     options: Options | None = None,
     *,
     labels: Array | None = None,
+    judges: Data | None = None,
+    proof: bool = True,
     track: Track | None = None,
     **choices: Unpack[Choices],
 ) -> Result:
@@ -118,15 +116,19 @@ def quantize(
     by ``options``, a FitOptions, PublishedOptions, UniformOptions, MinifloatOptions or OneOptions,
     or by their fields as keywords (``compatible="one"`` for the last); ``method`` then names the
     class: "fit" (keeps each layer's output close) unless it is "published" (the baseline, for dense
-    layers). ``labels`` [records] are minded by the search of minifloats alone. Returns the new
-    model and a report. Raises QuantizeError when nothing qualifies, the data cannot be used or
-    choices do not go together, InputError for data whose names, types or shapes the model does not
-    take.
+    layers). ``labels`` [records] are minded by the search of minifloats alone.
+
+    The bytes of the new model's file are judged (``result.proof``) by ``judges``, samples like the
+    data, or by a tenth of the data, which is then not learned from; by all where there are fewer
+    than 8, and by made-up ones where there are none. With ``proof=False`` all samples are learned
+    from, and nothing is judged. Returns the new model and a report. Raises QuantizeError when
+    nothing qualifies, the data cannot be used or choices do not go together, InputError for data
+    whose names, types or shapes the model does not take.
     """
     options = _options(options, choices)
     model = _opened(model)
-    records = None if data is None else _records(model, data)
-    result = quantized(Task(model, records, labels, track), options)
+    samples, others = (_given(model, each) for each in (data, judges))
+    result = quantized(Task(model, samples, labels, track, others, proof), options)
     _warn(result, model, options)
     return result
 
@@ -253,9 +255,7 @@ def simulate(model: Path_ | Model) -> Result:
     Raises QuantizeError where no operator computes with integers.
     """
     model = _opened(model)
-    result = lquantizer.simulate(model)
-    note_sizes(result, model)
-    return result
+    return converted(lquantizer.simulate(model), model)
 
 
 def requantize(model: Path_ | Model, to: str) -> Result:
@@ -265,9 +265,7 @@ def requantize(model: Path_ | Model, to: str) -> Result:
     they are between two QUANTIZE. Raises QuantizeError where there is nothing to change.
     """
     model = _opened(model)
-    result = lquantizer.requantize(model, to)
-    note_sizes(result, model)
-    return result
+    return converted(lquantizer.requantize(model, to), model)
 
 
 def finetune(
@@ -277,51 +275,69 @@ def finetune(
     *,
     epochs: int,
     labels: Array | None = None,
+    labelled_output: str | None = None,
     settings: FinetuneSettings | UniformSettings | None = None,
     latents: Mapping[str, Array] | None = None,
     checkpoint: Path_ | None = None,
     resume: bool = False,
+    judges: Data | None = None,
+    proof: bool = True,
     report: Callable[[str], None] | None = None,
     track: Track | None = None,
 ) -> FinetuneResult:
     """Fine-tune a quantized model so that it does what the float model does, without labels.
 
     The student is what ``quantize`` gave: its Result, or a model of learned levels. ``data`` are
-    samples as ``quantize`` takes them, ``latents`` its result's (a Result has them); ``labels`` are
-    used only where given. Of uniform integers the thresholds are trained, and what UniformSettings
-    ask for besides. A ``checkpoint`` file is written after each epoch, and ``resume`` goes on from
-    it. ``report`` is given a line for each epoch. Returns the best model by held-back records and
-    the history. Raises what ``luciole.lquantizer.training.finetune`` does; needs TensorFlow.
-    """
-    from luciole.lquantizer import training as training
+    samples as ``quantize`` takes them, ``latents`` its result's (a Result has them); ``labels``, of
+    the only output or of the ``labelled_output``, are used only where given. Of uniform integers
+    the thresholds are trained, and what UniformSettings ask for besides. A ``checkpoint`` file is
+    written after each epoch, and ``resume`` goes on from it. ``report`` is given a line for each
+    epoch.
 
-    if isinstance(student, Result) and latents is None:
-        latents = student.latents
-    learned_from = student.learned_from if isinstance(student, Result) else ()
-    given = _trained(student)
-    teacher = _opened(teacher).clone()
-    unroll_lstm(teacher.graph)  # it has no differentiable form of its own
-    return training.finetune(
+    The bytes of the result's file are judged (its ``proof``) by ``judges``, samples like the data,
+    or by some of the data, those first that the student was not learned from, which then do not
+    train; ``proof=False`` leaves that out. Returns the best model by held-back records and the
+    history. Raises what ``luciole.lquantizer.training.finetune`` does; needs TensorFlow.
+    """
+    from luciole.lquantizer import training
+
+    given, known = _trained(student)
+    learned_from = frozenset() if known is None else known.learned_from
+    model = given.model if isinstance(given, Rounded) else given
+    original = _opened(teacher)
+    unrolled = original.clone()
+    unroll_lstm(unrolled.graph)  # it has no differentiable form of its own
+    task = Task(model, _given(model, data), labels, track, _given(model, judges), proof)
+    split = parted(task, learned_from)
+    tuned = training.finetune(
         given,
-        teacher,
-        _records(given.model if isinstance(given, Rounded) else given, data),
+        unrolled,
+        split.learned,
         epochs=epochs,
-        labels=labels,
+        labels=split.labels,
+        labelled_output=labelled_output,
         settings=settings,
-        latents=latents,
+        latents=known.latents if latents is None and known is not None else latents,
         checkpoint=None if checkpoint is None else Path(checkpoint),
         resume=resume,
         learned_from=learned_from,
         track=track,
         report=report,
     )
+    if proof:
+        tuned.proof = proved_training(task, tuned.model, original, split.judges)
+    return tuned
 
 
-def _trained(student: Path_ | Model | Result) -> Model | Rounded:
-    """Find what training works on: a result's rounded network where it has one."""
+def _given(model: Model, data: Data | None) -> dict[str, Array] | None:
+    return None if data is None else _records(model, data)
+
+
+def _trained(student: Path_ | Model | Result) -> tuple[Model | Rounded, Result | None]:
+    """Find the network to train: a result's rounded network where it has one; and the result."""
     if isinstance(student, Result):
-        return student.rounded or student.model
-    return _opened(student)
+        return student.rounded or student.model, student
+    return _opened(student), None
 
 
 def _records(model: Model, data: Data) -> dict[str, Array]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import singledispatch
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, replace
+from functools import partial, singledispatch
 
 from luciole import lquantizer
 from luciole.exporters import to_bytes
-from luciole.interpreter.records import Track
+from luciole.importers import from_bytes
+from luciole.interpreter.compare import second_inputs
+from luciole.interpreter.records import Track, check_records
 from luciole.ir import Array, Model
 from luciole.lquantizer import (
     Config,
@@ -24,6 +26,9 @@ from luciole.lquantizer import (
 )
 from luciole.lquantizer.compatible.choosing import Options
 from luciole.lquantizer.compatible.one import OneOptions, quantize_one
+from luciole.lquantizer.judging.proving import prove, simulated, simulation_of
+from luciole.lquantizer.judging.records import Judges, Split
+from luciole.lquantizer.proof import Proof
 from luciole.lquantizer.schemes import FLOAT, LEARNED, MIXED
 from luciole.lquantizer.search.auto_bits import for_drop, for_size
 from luciole.lquantizer.search.mixed_bits import quantize_mixed_bits
@@ -33,14 +38,16 @@ Records = Mapping[str, Array]
 
 @dataclass(frozen=True)
 class Task:
-    """A model, its samples by input name where there are any, their labels [records], and who is
-    told how far it is.
+    """A model, its samples by input name where there are any, their labels [records], other samples
+    that judge the file, whether it is judged at all, and who is told how far it is.
     """
 
     model: Model
     records: Records | None
     labels: Array | None = None
     track: Track | None = None
+    judges: Records | None = None
+    proof: bool = True
 
     def needed(self, why: str) -> Records:
         """Return the samples. Raises QuantizeError that says ``why`` they are needed."""
@@ -59,9 +66,37 @@ def quantized(task: Task, options: Options) -> Result:
     """
     if task.labels is not None and not isinstance(options, MinifloatOptions):
         raise QuantizeError("only the search of minifloats minds labels")
+    split = None
+    if task.records is not None:
+        split = parted(replace(task, proof=task.proof and not isinstance(options, OneOptions)))
+        task = replace(task, records=split.learned, labels=split.labels)
     result = _by(options, task)
-    note_sizes(result, task.model)
+    content = note_sizes(result, task.model)
+    if task.proof:
+        enter_proof(result, task.model, _judges(task, split), content)
     return result
+
+
+def parted(task: Task, known: Container[bytes] = ()) -> Split:
+    """Part a task's samples: all of them teach where others judge, and where nothing is proved; of
+    those whose digest is not ``known`` some judge. Raises InputError for samples that do not fit
+    the model, QuantizeError for more or fewer labels.
+    """
+    records, graph, labels = task.needed("samples are parted"), task.model.graph, task.labels
+    count = check_records(graph, records)
+    if labels is not None and len(labels) != count:
+        raise QuantizeError(f"{count} records have {len(labels)} labels")
+    if task.judges is not None:
+        check_records(graph, task.judges)
+        return Split.judged_by(records, task.judges, labels)
+    return Split.of(records, None, labels, known) if task.proof else Split.same(records, labels)
+
+
+def _judges(task: Task, split: Split | None) -> Judges | None:
+    """Choose who judges: samples that were parted, or given for that; None where none were."""
+    if split is not None:
+        return split.judges
+    return None if task.judges is None else Judges(task.judges)
 
 
 @singledispatch
@@ -133,10 +168,32 @@ def _fitted(task: Task, records: Records, options: FitOptions, config: Config) -
     return lquantizer.quantize_records(task.model, records, method, *rest)
 
 
-def note_sizes(result: Result, model: Model) -> None:
-    """Note in a report the bytes of both models' files."""
-    report = result.report
-    report.bytes_before, report.bytes_after = file_size(model), file_size(result.model)
+def converted(result: Result, model: Model) -> Result:
+    """Note the sizes of both files, and judge the new one by made-up samples."""
+    content = note_sizes(result, model)
+    enter_proof(result, model, None, content)
+    return result
+
+
+def note_sizes(result: Result, model: Model) -> bytes:
+    """Note in a report the bytes of both models' files. Returns those of the new one."""
+    content = to_bytes(result.model)
+    result.report.bytes_before, result.report.bytes_after = file_size(model), len(content)
+    return content
+
+
+def enter_proof(result: Result, model: Model, judges: Judges | None, content: bytes) -> None:
+    """Judge a file's bytes, and warn in the report of what is wrong with them."""
+    proof = prove(model, partial(from_bytes, content), judges, simulation_of(result))
+    result.report.proof = proof
+    result.report.warnings += [f"the file is wrong: {fault}" for fault in proof.faults]
+
+
+def proved_training(task: Task, trained: Model, teacher: Model, judges: Judges) -> Proof:
+    """Judge the file of a ``trained`` network by its float teacher, on samples for the student."""
+    records = second_inputs(task.model.graph, teacher.graph, judges.records)
+    read = partial(from_bytes, to_bytes(trained))
+    return prove(teacher, read, replace(judges, records=records), simulated(trained))
 
 
 def file_size(model: Model) -> int:

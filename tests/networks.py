@@ -10,6 +10,7 @@ from luciole.ir import Array, Graph, Model, Shape, Signature, Value, learned_lev
 from luciole.ir.ops.activations import Tanh
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.ir.ops.softmax import Softmax
 from luciole.lquantizer.rewrite.learned_levels import nearest_codes
 
 
@@ -49,6 +50,20 @@ def network(sizes: Sequence[int] = (20, 16, 4), shape: Shape | None = None) -> M
             x = graph.values[-1]
     graph.outputs = [x]
     model.signatures.append(Signature("serve", graph, [("a", graph.inputs[0])], [("b", x)]))
+    return model
+
+
+def steps(count: int = 6, classes: int = 4, softmax: bool = True) -> Model:
+    """Two dense layers for each of some steps: x [1, count, 20] -> y [1, count, classes], with a
+    SOFTMAX at the end.
+    """
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    x = graph.add_input("x", (1, count, 20))
+    first = dense(graph, x, (16, 20), "fc1", seed=10, keep_num_dims=True).output
+    hidden = graph.append(Tanh(first), "act1").output
+    y = dense(graph, hidden, (classes, 16), "fc2", seed=20, keep_num_dims=True).output
+    graph.outputs = [graph.append(Softmax(y, beta=4.0), "y").output if softmax else y]
     return model
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from luciole.exporters import to_bytes
-from luciole.interpreter import compile_graph
+from luciole.interpreter import Interpreter, compile_graph
 from luciole.ir import Array, Graph, Model, Op, TensorType, Value
 from luciole.ir.dtypes import tensor_type
 from luciole.kernels.core import registry
@@ -138,6 +138,27 @@ def run_native(model: Model, x: Array) -> Array:
     first = result.copy()
     plan.run()
     np.testing.assert_array_equal(result, first)  # nothing is left over from the run before
+    return first
+
+
+def invoked(interpreter: Interpreter, arrays: Sequence[Array]) -> list[Array]:
+    """The outputs of a run on inputs, both in the order of the file."""
+    interpreter.allocate_tensors()
+    for detail, array in zip(interpreter.get_input_details(), arrays, strict=True):
+        interpreter.set_tensor(detail["index"], array)
+    interpreter.invoke()
+    return [interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details()]
+
+
+def invoked_again(interpreter: Interpreter, arrays: Sequence[Array], times: int = 3) -> list[Array]:
+    """The outputs of a run, which are those of every further run on the same inputs: for all that
+    keeps no state. What is compiled while a model runs, and what a run leaves behind, shows only
+    then.
+    """
+    first = invoked(interpreter, arrays)
+    for _ in range(times - 1):
+        for before, array in zip(first, invoked(interpreter, arrays), strict=True):
+            np.testing.assert_array_equal(array, before, strict=True)
     return first
 
 

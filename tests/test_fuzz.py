@@ -18,6 +18,7 @@ from tests.fuzz.programs import BrokenPromiseError
 from tests.guard.memory import ENDS
 
 CASES = 5000
+REWRITTEN = 2400
 GUARDED = 1000
 SEED = 1
 WITH_INDICES = sorted(
@@ -56,6 +57,13 @@ def test_damaged_data_are_refused_or_read_within_bounds(subject: str, cases: int
     assert sum(result.ends.values()) == cases
     assert len(result.ends) > 1
     assert max(result.ends.values()) < 0.97 * cases
+
+
+def test_random_and_damaged_models_are_refused_or_rewritten() -> None:
+    result = parent.fuzz(parent.Work(SEED, subjects.subject("rewrite")), 0, REWRITTEN, workers=2)
+    assert [f"--only {f['case']}: {f['what']}: {f['said']}" for f in result.findings] == []
+    assert sum(result.ends.values()) == REWRITTEN
+    assert min(result.ends["done"], result.ends["QuantizeError"]) > 100
 
 
 def test_a_data_case_is_the_same_every_time() -> None:

@@ -15,9 +15,12 @@ import pytest
 
 import luciole.ir.ops  # noqa: F401  # registers every operator class
 from luciole.ir import OPS, LucioleError, Op, TensorType
+from luciole.ir.errors import DefinitionError
+from luciole.ir.op import operand
+from luciole.ir.ops import elementwise_binary, elementwise_unary
 from luciole.ir.ops.l2_normalization import L2Normalization
 from luciole.ir.ops.softmax import LogSoftmax, Softmax
-from luciole.ir.quant import FREE, Fixed, Grid, Like, Quant
+from luciole.ir.quant import FREE, Fixed, Grid, Like, Pole, Quant
 from luciole.schema.enums import BuiltinOperator
 from tests.support import Affine, run_litert, run_reference
 
@@ -192,3 +195,53 @@ def test_other_types_have_no_fixed_grid() -> None:
     assert Fixed(int8=(1.0, 0), uint8=(1.0, 0)).grid(TensorType.INT16) is None
     assert Quant(result=Like("x")).fixed(TensorType.INT8) is None
     assert Quant(result=Fixed((0.5, 1), (0.5, 2))).fixed(TensorType.UINT8) == (0.5, 2)
+
+
+WITH_POLES = [cls for cls in OPS.values() if cls.poles]
+
+
+def test_operators_with_poles_are_known() -> None:
+    divisions = {("DIV", "y"), ("FLOOR_DIV", "y"), ("FLOOR_MOD", "y")}
+    functions = {("LOG", "x"), ("SQRT", "x"), ("RSQRT", "x"), ("POW", "x")}
+    poles = {(cls.code.name, pole.operand) for cls in WITH_POLES for pole in cls.poles}
+    assert poles == divisions | functions
+
+
+@pytest.mark.parametrize("cls", [cls for cls in WITH_POLES if cls.quant is not None])
+@pytest.mark.parametrize("run", [run_reference, run_litert])
+def test_integer_kernels_refuse_numbers_at_poles_as_operators_say(cls: type[Op], run: Any) -> None:
+    (pole,) = cls.poles
+    point, binary = -3, issubclass(cls, elementwise_binary.Binary)
+    grids = [Affine(0.05, point)] * (2 if binary else 1)
+    refused = set()
+    for sign, code in ((-1, point - 9), (0, point), (1, point + 9)):
+        x = np.full((1, 4), code, np.int8)
+        operands = [np.ones_like(x), x] if binary else [x]
+        try:
+            run(cls, operands, affine=grids, results=[Affine(0.1, -128)])
+        except (LucioleError, RuntimeError):
+            refused.add(sign)
+    assert refused == set(pole.refused)
+
+
+def test_functions_at_poles_are_infinite_or_none_in_floats() -> None:
+    around = np.array([-0.0, 0.0], np.float32)
+    for cls in (elementwise_unary.Log, elementwise_unary.Rsqrt):
+        assert not np.isfinite(run_reference(cls, [around])[0]).any()
+        assert not cls.poles[0].finite
+    one = np.ones_like(around)
+    assert not np.isfinite(run_reference(elementwise_binary.Div, [one, around])[0]).any()
+    assert not np.isfinite(run_reference(elementwise_binary.Pow, [around, -one])[0]).any()
+    assert np.isfinite(run_reference(elementwise_unary.Sqrt, [around])[0]).all()
+    assert elementwise_unary.Sqrt.poles[0].finite
+
+
+@pytest.mark.parametrize("pole", [Pole("z"), Pole("x", exponent="z")])
+def test_a_definition_refuses_poles_of_operands_that_there_are_not(pole: Pole) -> None:
+    with pytest.raises(
+        DefinitionError, match=r"Bad\.poles speaks of 'z'; the operands are \['x'\]"
+    ):
+
+        class Bad(Op):
+            x = operand()
+            poles = (pole,)

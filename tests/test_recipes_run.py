@@ -18,7 +18,7 @@ from luciole.ir.dtypes import NUMPY
 from luciole.kernels.core import custom
 from luciole.schema.enums import Padding
 from tests.schema.test_textproto import recipes
-from tests.support import litert
+from tests.support import invoked, invoked_again, litert
 
 SEEDS = range(3)
 
@@ -140,12 +140,9 @@ def given(value: Value, name: str, seed: int) -> Array:
 
 
 def ours(model: Model, inputs: list[Array]) -> list[Array]:
-    interpreter = Interpreter(model)
-    interpreter.allocate_tensors()
-    for detail, array in zip(interpreter.get_input_details(), inputs, strict=True):
-        interpreter.set_tensor(detail["index"], array)
-    interpreter.invoke()
-    return [interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details()]
+    """Run a model, several times where it calls graphs."""
+    calls = any(op.called_graphs() for op in model.graph.ops)
+    return (invoked_again if calls else invoked)(Interpreter(model), inputs)
 
 
 def theirs(model: Model, inputs: list[Array]) -> tuple[Array, ...]:

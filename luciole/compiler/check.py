@@ -12,6 +12,7 @@ from luciole.compiler.ends import End
 from luciole.compiler.options import CLASS
 from luciole.compiler.program import Program
 from luciole.interpreter import Interpreter
+from luciole.interpreter.answers import agreement, answers_of
 from luciole.ir import Array, LucioleError, Model, Value
 
 CLOSE = 1e-4
@@ -85,11 +86,11 @@ def _batch(value: Value) -> int:
 
 def _agrees(end: End, found: Array, wanted: Array) -> bool:
     if end.form == CLASS:
-        return bool(np.array_equal(found, wanted.argmax(-1)))
+        return bool(np.array_equal(found.reshape(-1), answers_of(wanted).reshape(-1)))
     if end.places is None and wanted.dtype.kind in "iub":
         return bool(np.array_equal(found, wanted))
     if wanted.ndim and wanted.shape[-1] > 1:
-        return bool(np.array_equal(found.argmax(-1), wanted.argmax(-1)))
+        return agreement(found, wanted) == 1
     return _difference(end, found, wanted) <= CLOSE * max(1.0, float(np.abs(wanted).max()))
 
 

@@ -5,11 +5,17 @@ from __future__ import annotations
 import ctypes
 import itertools
 import json
+import operator
 import os
+import shutil
+import tempfile
 import threading
+import weakref
+from _ctypes import dlclose
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +30,16 @@ class _Tensor:
     dtype: str
     shape: tuple[int, ...]
     places: int | None
+
+    @classmethod
+    def of(cls, described: Mapping[str, Any]) -> _Tensor:
+        """Read a description. Raises TypeError, ValueError or KeyError for anything else."""
+        shape = tuple(operator.index(extent) for extent in described["shape"])
+        dtype, places = np.dtype(_text(described["dtype"])), described["places"]
+        if min(shape, default=1) < 1 or dtype.kind not in "fiub":
+            raise ValueError
+        places = None if places is None else operator.index(places)
+        return cls(_text(described["name"]), dtype.name, shape, places)
 
     def checked(self, array: Array) -> Array:
         """Return an array as the library reads it. Raises LucioleError for another one."""
@@ -45,17 +61,16 @@ class Compiled:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._lock = threading.Lock()
         try:
-            _refuse_cut(Path(path))
-            self._library = ctypes.CDLL(_as_new(Path(path).resolve()))
-            describe = self._library.luciole_describe
-            self._run = self._library.luciole_run
+            self._library = _Library(Path(path))
+            described = self._library.description()
+            self.name = _text(described["name"])
+            self._inputs = [_Tensor.of(one) for one in described["inputs"]]
+            self._outputs = [_Tensor.of(one) for one in described["outputs"]]
         except (OSError, AttributeError) as error:
             raise LucioleError(f"{os.fspath(path)} is no compiled network: {error}") from None
-        describe.restype = ctypes.c_char_p
-        described = json.loads(describe())
-        self.name: str = described["name"]
-        self._inputs = _tensors(described["inputs"])
-        self._outputs = _tensors(described["outputs"])
+        except (TypeError, ValueError, KeyError, RecursionError):
+            why = "it does not describe its inputs and outputs as luciole does"
+            raise LucioleError(f"{os.fspath(path)} is no compiled network: {why}") from None
 
     def run(self, inputs: Mapping[str, Array]) -> list[Array]:
         """Run once: arrays by input name, of the types and shapes that were compiled; returns a
@@ -80,12 +95,12 @@ class Compiled:
             raise LucioleError(f"inputs are {wanted}; {', '.join(map(repr, inputs))} were given")
         given = [tensor.checked(np.asarray(inputs[tensor.name])) for tensor in self._inputs]
         gotten = [np.zeros(tensor.shape, tensor.dtype) for tensor in self._outputs]
-        run, name, held = self._run, self.name, (given, _pointers(given), _pointers(gotten))
-        lock = self._lock
+        run, name, lock = self._library.run, self.name, self._lock
+        held = _pointers(given), _pointers(gotten), given, self._library
 
         def call() -> None:
             with lock:
-                failed = run(held[1], held[2])
+                failed = run(held[0], held[1])
             if failed:
                 raise LucioleError(f"{name} failed")
 
@@ -93,9 +108,8 @@ class Compiled:
 
     def reset(self) -> None:
         """Let the next run begin from the start, where a network has states."""
-        if hasattr(self._library, "luciole_reset"):
-            with self._lock:
-                self._library.luciole_reset()
+        with self._lock:
+            self._library.reset()
 
     @property
     def input_shapes(self) -> dict[str, tuple[int, ...]]:
@@ -123,22 +137,41 @@ def _refuse_cut(path: Path) -> None:
 
 
 _loaded = itertools.count(1)
+"""Numbers the libraries that this process has loaded."""
 
 
-def _as_new(path: Path) -> str:
-    """Spell a path as nobody has before: the loader takes a file for loaded by its name, and would
-    not see that it was compiled again.
+def _load(path: Path) -> ctypes.CDLL:
+    """Load a copy that nobody else has, under a name that none had before: the loader takes a file
+    for loaded by its name, and would not see that it was compiled again.
     """
-    return os.path.join(path.parent, "./" * (next(_loaded) % 1000), path.name)
+    with tempfile.TemporaryDirectory(prefix="luciole-") as folder:
+        copy = Path(folder) / f"{next(_loaded)}.so"
+        shutil.copyfile(path, copy)
+        return ctypes.CDLL(str(copy))
 
 
-def _tensors(described: Sequence[Mapping[str, object]]) -> list[_Tensor]:
-    found = []
-    for one in described:
-        shape, places = one["shape"], one["places"]
-        assert isinstance(shape, list)
-        assert isinstance(places, int | None)
-        found.append(_Tensor(str(one["name"]), str(one["dtype"]), tuple(shape), places))
+class _Library:
+    """Loaded machine code, which is unloaded when nobody refers to this any more. Raises OSError
+    and AttributeError for a file that has none of ours.
+    """
+
+    def __init__(self, path: Path) -> None:
+        _refuse_cut(path)
+        code = _load(path)
+        weakref.finalize(self, dlclose, code._handle).atexit = False
+        self._describe, self.run = code.luciole_describe, code.luciole_run
+        self.reset = getattr(code, "luciole_reset", lambda: None)
+        self._describe.restype = ctypes.c_char_p
+
+    def description(self) -> Any:
+        """Return what the library says of itself."""
+        return json.loads(self._describe())
+
+
+def _text(found: object) -> str:
+    """Return a text. Raises TypeError for anything else."""
+    if not isinstance(found, str):
+        raise TypeError
     return found
 
 

@@ -22,6 +22,11 @@ _LONGEST = 300
 
 
 def build_library(program: Program, target: Path, flags: Sequence[str] = ()) -> None:
+    """Write what ``library_of`` compiles to a file."""
+    write_file(target, library_of(program, flags))
+
+
+def library_of(program: Program, flags: Sequence[str] = ()) -> bytes:
     """Compile a program into a shared library that ``Compiled`` runs, by the flags of its
     target's libraries or by others.
 
@@ -36,7 +41,7 @@ def build_library(program: Program, target: Path, flags: Sequence[str] = ()) -> 
         sources = [str(entry), str(Path(folder) / f"{program.options.name}.c")]
         given = flags or (*FLAGS, *program.options.machine.library.split())
         run_compiler([compiler, *given, *sources, "-o", str(library)])
-        write_file(target, library.read_bytes())
+        return library.read_bytes()
 
 
 def run_compiler(words: Sequence[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,10 +12,10 @@ from luciole.compiler.ends import End, enter, leave
 from luciole.compiler.fixed import join_sums, keep_fixed
 from luciole.compiler.lower import Network, lower
 from luciole.compiler.options import CompileOptions
-from luciole.compiler.text import ctype_of
+from luciole.compiler.text import CTYPES
 from luciole.compiler.thresholds import pull_thresholds
 from luciole.compiler.writer import Writer
-from luciole.ir import Graph, LucioleError, Model, TensorType, Value
+from luciole.ir import Graph, LucioleError, Model, TensorType, UnsupportedError, Value
 from luciole.ir.analysis.layout import Layout, lay_out
 from luciole.ir.analysis.lifetimes import Lifetime
 from luciole.ir.dtypes import NUMPY
@@ -39,21 +39,21 @@ class Program:
     layout: Layout
     writer: Writer
 
-    @cached_property
+    @property
     def header(self) -> str:
         """The text of the header."""
-        return self.writer.header()
-
-    @cached_property
-    def source(self) -> str:
-        """The text of the source file."""
-        return self.writer.source()
+        return self.files[f"{self.options.name}.h"]
 
     @property
+    def source(self) -> str:
+        """The text of the source file."""
+        return self.files[f"{self.options.name}.c"]
+
+    @cached_property
     def files(self) -> dict[str, str]:
         """Both files by name."""
         name = self.options.name
-        return {f"{name}.h": self.header, f"{name}.c": self.source}
+        return dict(zip((f"{name}.h", f"{name}.c"), self.writer.files(), strict=True))
 
     @property
     def is_stateful(self) -> bool:
@@ -78,13 +78,14 @@ def compile_model(model: Model, options: CompileOptions, origin: str = "luciole"
     do not suit the model.
     """
     network = _lowered(model.graph, options.machine.vectors)
+    _refuse_odd((*network.inputs, *network.outputs))
     given, gotten = _spoken(model)
     inputs = [end.called(given[place]) for place, end in enumerate(enter(network, options))]
     keep_fixed(network)
     outputs = [end.called(gotten[place]) for place, end in enumerate(leave(network, options))]
     pull_thresholds(network)
     join_sums(network)
-    _refuse_odd(network)
+    _refuse_odd([v for call in network.calls for v in (*call.reads, *call.writes)])
     calls, rooms = _with_scratch(network)
     layout = _layout(network, calls, rooms)
     constants, states = network.constants, network.states
@@ -109,10 +110,11 @@ def _lowered(graph: Graph, vectors: Vectors) -> Network:
     return network if agreed else lower(graph)
 
 
-def _refuse_odd(network: Network) -> None:
-    """Refuse tensors that C has no type or no size for."""
-    for value in (*network.inputs, *(v for c in network.calls for v in (*c.reads, *c.writes))):
-        ctype_of(value.dtype)
+def _refuse_odd(values: Iterable[Value]) -> None:
+    """Refuse tensors that C has no type or no size for. Raises UnsupportedError or LucioleError."""
+    for value in values:
+        if value.dtype not in CTYPES:
+            raise UnsupportedError(f"tensor {value.name!r} is {value.dtype.name}: it has no C form")
         if element_count(value.dims) < 1:
             raise LucioleError(f"tensor {value.name!r} has no elements: C has no such arrays")
 

@@ -38,13 +38,10 @@ _WIDTH = 100
 _LONGEST = 32
 """Characters of an identifier."""
 
-_KEYWORDS = frozenset(
-    """auto break case char const continue default do double else enum extern float for goto if
-    inline int long register restrict return short signed sizeof static struct switch typedef
-    union unsigned void volatile while asm bool main memcpy memset class new delete this template
-    namespace operator private public protected virtual try catch throw using""".split()  # noqa: SIM905  # read as text
-)
-"""Words that mean something in C and C++."""
+OF_MODEL = "t_"
+"""What all identifiers begin with that are named after a model: so they are no words of C, of C++,
+of a compiler or of a library.
+"""
 
 
 def ctype_of(dtype: TensorType) -> str:
@@ -114,10 +111,10 @@ def comment(text: str) -> str:
 
 
 class Names:
-    """Identifiers of a program: each is given once."""
+    """Identifiers of a program that are named after a model: each is given once."""
 
     def __init__(self, *taken: str) -> None:
-        self._taken = {*taken, *_KEYWORDS}
+        self._taken = {*taken}
 
     def of(self, text: str) -> str:
         """Make an identifier that says what a tensor is called: its last words that fit."""
@@ -125,8 +122,7 @@ class Names:
         if len(plain) > _LONGEST:
             cut = plain[-_LONGEST - 1 :]
             plain = cut.partition("_")[2].lstrip("_0123456789") or cut[1:]
-        is_free = plain[:1].isalpha() and not plain.startswith("luc_")
-        plain = plain if is_free else f"t_{plain}"
+        plain = OF_MODEL + plain.removeprefix(OF_MODEL)
         found, more = plain, 2
         while found in self._taken:
             found, more = f"{plain}_{more}", more + 1

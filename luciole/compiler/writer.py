@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 
 import numpy as np
 
 from luciole.compiler.ends import End
 from luciole.compiler.headers import StructField, needed, struct_fields
 from luciole.compiler.options import CALLER, CompileOptions
-from luciole.compiler.text import Names, comment, ctype_of, number, table
+from luciole.compiler.text import OF_MODEL, Names, comment, ctype_of, number, table
 from luciole.ir import Array, LucioleError, Value
 from luciole.ir.analysis.layout import Layout
 from luciole.ir.value import element_count, shape_text
 from luciole.kernels.portable.calls import CCall, Field
 
 _AT, _BEGUN = "AT", "has_begun"
+_DIGEST = "#digest"
+"""Stands where the digest will be: comments have no such sign."""
 _FIXED_POINT = (
     " *",
     " * Numbers in fixed point are int32, times a power of two. Bounds hold for any input, where",
@@ -47,7 +49,7 @@ class Writer:
         self._words = max((call.words for call in calls), default=0) or 1
         self.table_bytes = 0
         self._tables: dict[tuple[str, bytes], str] = {}
-        names = Names("arena", options.name, _AT, _BEGUN)
+        names = Names(f"{options.name}_run", f"{options.name}_reset")
         self._values = {e.value: names.of(e.name or e.value.name) for e in (*inputs, *outputs)}
         for call in calls:
             for value in (*call.reads, *call.writes):
@@ -60,7 +62,21 @@ class Writer:
 
     # -- the header
 
-    def header(self) -> str:
+    def files(self) -> tuple[str, str]:
+        """Write the header and the source; both hold the digest of the two, and the source does not
+        compile beside another header.
+        """
+        header, source = self._header(), self._source()
+        digest = f"0x{hashlib.sha256((header + source).encode()).hexdigest()[:8]}u"
+        name, macro = self.options.name, f"{self.options.name.upper()}_DIGEST"
+        told = f"#define {macro} {digest} /* of {name}.h and {name}.c */"
+        checked = (
+            f"#if {macro} != {digest}\n"
+            f'#error "{name}.h and {name}.c are not of the same network"\n#endif'
+        )
+        return header.replace(_DIGEST, told, 1), source.replace(_DIGEST, checked, 1)
+
+    def _header(self) -> str:
         """Write the header: sizes, and the one function."""
         upper, name = self.options.name.upper(), self.options.name
         lines = [
@@ -69,6 +85,8 @@ class Writer:
             f"#define {upper}_H",
             "",
             "#include <stdint.h>",
+            "",
+            _DIGEST,
             "",
             "#ifdef __cplusplus",
             'extern "C" {',
@@ -103,7 +121,8 @@ class Writer:
         return "of static memory"
 
     def _sizes(self, end: End) -> Iterator[str]:
-        value, upper = end.value, f"{self.options.name}_{self._values[end.value]}".upper()
+        value, called = end.value, self._values[end.value].removeprefix(OF_MODEL)
+        upper = f"{self.options.name}_{called}".upper()
         note = f", {comment(end.note)}" if end.note else ""
         kind = f"{value.dtype.name.lower()} {shape_text(value.dims)}"
         yield f"    {upper}_SIZE = {element_count(value.dims)}, /* {kind}{note} */"
@@ -135,11 +154,12 @@ class Writer:
 
     # -- the source
 
-    def source(self) -> str:
+    def _source(self) -> str:
         """Write the source: the network in a comment, kernels, tables, and the list of calls."""
         parts = [
             "\n".join(self._overview()),
-            f'#include "{self.options.name}.h"\n\n#include <stddef.h>\n#include <string.h>',
+            f'#include "{self.options.name}.h"\n\n#include <stddef.h>\n#include <string.h>\n\n'
+            f"{_DIGEST}",
             *self._kernels(),
             _title("Layers and their tables"),
             *self._layer_texts,
@@ -286,11 +306,6 @@ class Writer:
         yield from (self._values[value] for value in (*call.reads, *call.writes))
         if call in self._rooms:
             yield f"{_AT}({self._layout.places[self._rooms[call]].begin})"
-
-    @cached_property
-    def value_names(self) -> Mapping[Value, str]:
-        """What tensors are called in C."""
-        return self._values
 
 
 def _is_operator(call: CCall) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 
 from luciole.exporters.writer import DEFAULT, ModelWriter, writer_of
 from luciole.files import check_writable, write_file
-from luciole.ir import Model
+from luciole.ir import Model, Op
 
 
 def to_bytes(
@@ -41,11 +42,25 @@ def save(
 
     Constants lie behind the tables where there are more than 2 GB, and with ``use_buffer_offset``;
     ``opset`` is the version of an ONNX file's operators, 18 unless it is given; ``exact`` lets its
-    int8 layers give the codes of TFLite's kernels, in operators on integers. Raises
+    int8 layers give the codes of TFLite's kernels, in operators on integers, but for those that
+    ``inexact`` lists. Raises
     UnsupportedError for operators that the format has not, FormatError that names what else it
     cannot hold, LucioleError when the file cannot be written or its format has no opset.
     """
     return write_file(path, _writer(Path(path), opset, exact).parts(model, use_buffer_offset))
+
+
+def inexact(model: Model, path: str | os.PathLike[str], *, exact: bool = True) -> list[str]:
+    """List, each with the name of one, the kinds of operators on integers whose codes a file that
+    ``save`` writes with these settings may give a step apart from TFLite's kernels.
+    """
+    first: dict[str, Op] = {}
+    ops = _writer(Path(path), None, exact).inexact(model)
+    for op in ops:
+        first.setdefault(op.kind, op)
+    counts = Counter(op.kind for op in ops)
+    more = {kind: f" and {n - 1} more" if n > 1 else "" for kind, n in counts.items()}
+    return [f"{kind} {op.name!r}{more[kind]}" for kind, op in first.items()]
 
 
 def _writer(path: Path, opset: int | None, exact: bool) -> ModelWriter:

@@ -18,7 +18,7 @@ from luciole.schema.errors import LucioleError
 from luciole.schema.printable import listed
 
 if TYPE_CHECKING:
-    from luciole.ir import Model
+    from luciole.ir import Model, Op
 
 DEFAULT = "circle"
 """What is written where a name has no extension."""
@@ -54,6 +54,10 @@ class ModelWriter(ABC):
         operators compute so anyway.
         """
         raise LucioleError(f"{self.extension} files are exact as they are; .onnx files need it")
+
+    def inexact(self, model: Model) -> list[Op]:
+        """List the operators on integers whose results the file does not give exactly."""
+        return []
 
     @abstractmethod
     def parts(self, model: Model, use_buffer_offset: bool = False) -> Iterator[memoryview]:

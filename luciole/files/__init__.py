@@ -6,7 +6,7 @@ Links, devices and pipes stay what they are.
 from luciole.files.filling import Fill, filling
 from luciole.files.mapping import map_file
 from luciole.files.places import own_descriptor
-from luciole.files.writing import check_writable, replacing, write_file
+from luciole.files.writing import check_writable, replacing, write_file, write_files
 
 __all__ = [
     "Fill",
@@ -16,4 +16,5 @@ __all__ = [
     "own_descriptor",
     "replacing",
     "write_file",
+    "write_files",
 ]

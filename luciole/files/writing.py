@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import BinaryIO
 
 from luciole.files.drafts import Draft, draft_for
@@ -26,6 +27,24 @@ def write_file(path: Path_, content: bytes | str | Iterable[memoryview]) -> int:
     parts = [memoryview(data)] if isinstance(data, bytes) else data
     with replacing(path) as file:
         return sum(file.write(part) for part in parts)
+
+
+def write_files(contents: Mapping[Path, bytes | str]) -> None:
+    """Write whole files, all of them or none: drafts of all are written before the first is
+    renamed, each as ``replacing`` has it. Raises LucioleError for the one that cannot be written.
+    """
+    with ExitStack() as drafts:
+        written = []
+        for path, content in contents.items():
+            drafts.enter_context(refused(path))
+            place = place_of(path)
+            draft = drafts.enter_context(draft_for(place))
+            draft.file.write(content.encode() if isinstance(content, str) else content)
+            draft.file.flush()
+            written.append((path, draft, place))
+        for path, draft, place in written:
+            with refused(path):
+                _publish(draft, place)
 
 
 @contextmanager

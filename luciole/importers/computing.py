@@ -6,6 +6,7 @@ Kernels are another room's. Whoever starts the program hands them in, see ``luci
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -17,6 +18,12 @@ class Computing(Protocol):
 
     def evaluate(self, op: Op, /) -> Sequence[Array]:
         """Compute an operator whose operands are all constant. Raises LucioleError."""
+
+    def bounded(self, most: int, who: str, allowed: str, /) -> AbstractContextManager[object]:
+        """Return a context, which may be entered again inside, that refuses arrays which together
+        take more than ``most`` bytes while they live: LucioleErrors that are MemoryErrors as well,
+        and name ``who`` where no operator takes them and what is ``allowed``.
+        """
 
     def has_kernel(self, op: Op, /) -> bool:
         """Tell whether an operator has a kernel for its operands as they are."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from luciole.ir import Array, Graph, LucioleError, Op, Value
@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     from luciole.interpreter.plan import Plan
 
 DEFAULT_LOOP_LIMIT = 100_000
-"""Steps that a WHILE may do unless the caller raises it."""
+"""Steps that all WHILE of a run may do together unless the caller raises it."""
 
 MOST_PLANS = 16
 """Plans kept of a graph, one for each set of shapes that it is called with."""
 
 Shapes = tuple[tuple[int, ...], ...]
+LoopKey = tuple[Hashable, ...]
+"""A loop's graphs, and what is known of its operands."""
+
 MakePlan = Callable[[Graph, Sequence[tuple[int, ...]]], "Plan"]
 
 
@@ -28,14 +31,14 @@ class Caller:
     """State that the plans of an interpreter share: variables, plans of the graphs that are called,
     and the meter of their memory.
 
-    ``make_plan`` makes the plan of a graph for the shapes of its inputs. ``bodies`` are the plans
-    of compiled loops.
+    ``bodies`` are the plans of compiled loops; ``declined`` says why others are not compiled.
     """
 
     def __init__(self, loop_limit: int, memory_limit: int) -> None:
         self.state = State(loop_limit)
         self.meter = Meter(memory_limit)
         self.bodies: list[Plan] = []
+        self.declined: dict[LoopKey, str] = {}
         self._called: dict[Graph, dict[Shapes, _Called]] = {}
 
     def bound(self, kernel: Stateful, make_plan: MakePlan) -> Reference:

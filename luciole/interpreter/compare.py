@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from luciole.interpreter.answers import scores_classes
 from luciole.interpreter.errors import InputError
 from luciole.interpreter.interpreter import Interpreter
 from luciole.interpreter.metrics import ErrorSums, Measures, Range, top_k_match
@@ -69,7 +70,7 @@ def compare(
     compared by what they stand for. Raises InputError where inputs or outputs do not answer to each
     other, UnsupportedError for operators without a kernel.
     """
-    layers, outputs = _layers(first.graph, second.graph), _outputs(first.graph, second.graph)
+    layers, outputs = _layers(first.graph, second.graph), paired_outputs(first.graph, second.graph)
     given = second_inputs(first.graph, second.graph, records)
     factors = _factors(first.graph) | _factors(second.graph)
     pairs = dict.fromkeys([*layers, *outputs])
@@ -119,6 +120,7 @@ class _Sums:
         self.errors = ErrorSums(_scale(pair[1]))
         self.is_output = is_output
         self.matches: dict[int, float] = {}
+        self.answers = 0
 
     def add(self, a: Array | None, b: Array | None, batch: int) -> None:
         """Count a batch. Tensors that a plan computed beforehand are not there, and not counted."""
@@ -137,21 +139,38 @@ class _Sums:
             for value, array in zip(self.pair, (a, b), strict=True)
         )
         self.errors.add(x, y)
-        for k in TOP if self.is_output and x.shape[1] > 1 else ():
-            if x.shape[1] >= k:
-                self.matches[k] = self.matches.get(k, 0.0) + float(top_k_match(x, y, k).sum())
+        if self.is_output:
+            self._count_answers(x.reshape(rows, *_steps(a, self.pair[0])), y)
+
+    def _count_answers(self, x: Array, y: Array) -> None:
+        """Count in how many of the answers of x [records, ..., elements] the first k classes are
+        those of y, element by element.
+        """
+        if not scores_classes(self.pair[0], x):
+            return
+        one, other = (array.reshape(-1, x.shape[-1]) for array in (x, y))
+        self.answers += len(one)
+        for k in TOP:
+            if x.shape[-1] >= k:
+                same = float(top_k_match(one, other, k).sum())
+                self.matches[k] = self.matches.get(k, 0.0) + same
 
     def _whole(self, value: Value, array: Array) -> Array:
         """Undo what divides a tensor's contents, channel by channel."""
-        real = _real(value, array)
+        real = real_numbers(value, array)
         return real * self.factors[value] if value in self.factors else real
 
     def result(self) -> TensorErrors:
         """Return the findings."""
         ranges = {n: r for n in ("mse", "tae") if (r := self.errors.range(n)) is not None}
-        top = {k: total / max(self.errors.records, 1) for k, total in self.matches.items()}
+        top = {k: total / max(self.answers, 1) for k, total in self.matches.items()}
         kinds = (_kind(self.pair[0]), _kind(self.pair[1]))
         return TensorErrors(self.pair[0].name, kinds, self.errors.measures(), ranges, top)
+
+
+def _steps(array: Array, value: Value) -> tuple[int, ...]:
+    """Return the shape of a record of a tensor."""
+    return array.shape[1:] if has_batch_axis(value) else array.shape
 
 
 def _scale(value: Value) -> float | None:
@@ -160,7 +179,7 @@ def _scale(value: Value) -> float | None:
     return None if affine is None or len(affine.scale) != 1 else float(affine.scale[0])
 
 
-def _real(value: Value, array: Array) -> Array:
+def real_numbers(value: Value, array: Array) -> Array:
     """Return a tensor's contents as float64: the real numbers that its integers stand for."""
     affine = affine_of(value)
     return array.astype(np.float64) if affine is None else affine.decode(array)
@@ -204,7 +223,7 @@ def _layers(first: Graph, second: Graph) -> list[Pair]:
     return [(v, others[name]) for name, v in _computed(first).items() if name in others]
 
 
-def _outputs(first: Graph, second: Graph) -> list[Pair]:
+def paired_outputs(first: Graph, second: Graph) -> list[Pair]:
     """Pair outputs by name where all names agree, else by order."""
     if len(first.outputs) != len(second.outputs):
         raise InputError(
@@ -266,7 +285,7 @@ def _as_input(a: Value, b: Value, array: Array) -> Array:
     if a.dtype == b.dtype and (plain or (given and wanted and given.same_numbers(wanted))):
         return array
     if wanted and (given or (a.dtype in NUMPY and NUMPY[a.dtype].kind == "f")):
-        return wanted.encode(_real(a, array))
+        return wanted.encode(real_numbers(a, array))
     if given and b.dtype in NUMPY and NUMPY[b.dtype].kind == "f":
         return given.decode(array).astype(NUMPY[b.dtype])
     raise InputError(

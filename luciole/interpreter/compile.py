@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from luciole.interpreter.calls import DEFAULT_LOOP_LIMIT, Caller
 from luciole.interpreter.contents import Contents, hold
 from luciole.interpreter.crew import Crew
-from luciole.interpreter.loops import compiled_loop, repeated
+from luciole.interpreter.loops import compiled_loop, loop_key, repeated
 from luciole.interpreter.memory import arena_layout
 from luciole.interpreter.plan import Plan
 from luciole.interpreter.settle import Settled, settle
 from luciole.interpreter.stateful_plan import StatefulPlan
-from luciole.interpreter.steps import Step, build
+from luciole.interpreter.steps import OPEN, Step, build
 from luciole.interpreter.tails import DEEPEST, Tail, begin_of_tail
 from luciole.ir import Array, Graph, Op, UnsupportedError, Value
 from luciole.ir.calls import reachable
 from luciole.ir.ops.control_flow import While
 from luciole.kernels.core import registry
-from luciole.kernels.core.reasons import decline
+from luciole.kernels.core.reasons import decline, listening
 from luciole.kernels.core.registry import ExecutionError, NativeStep, Reference, accepted
 
 DEFAULT_MEMORY_LIMIT = 4 << 30
@@ -43,9 +43,13 @@ def compile_graph(
     Raises UnsupportedError and MemoryLimitError, GraphError for graphs that call themselves, and
     what ``settle`` raises.
     """
-    _refuse_unsupported([op for called in reachable(graph) for op in called.ops])
+    ops = [op for called in reachable(graph) for op in called.ops]
+    _refuse_unsupported(ops)
     caller = Caller(DEFAULT_LOOP_LIMIT, memory_limit) if caller is None else caller
-    return _Compiler(caller, crew, memory_limit, keep).plan(graph, shapes, {})
+    plan = _Compiler(caller, crew, memory_limit, keep).plan(graph, shapes, {})
+    if any(isinstance(op, While) for op in ops):
+        plan.begin_with(caller.state.budget.begin)
+    return plan
 
 
 @dataclass(frozen=True)
@@ -116,11 +120,25 @@ class _CalledGraphs:
         return self.caller.bound(kernel, self._plan)
 
     def loop(self, op: While, arrays: Mapping[Value, Array]) -> NativeStep | None:
-        """Compile a loop whose tensors have these places, None where that cannot be done."""
-        most, bodies = self.caller.state.loop_limit, self.caller.bodies
+        """Compile a loop whose tensors have these places, None where that cannot be done.
+
+        It is tried once: loops in loops would double the tries with each level.
+        """
+        declined, key = self.caller.declined, loop_key(op, arrays)
+        if key not in declined:
+            with listening() as reasons:
+                step = self._compiled(op, arrays)
+            if step is not None:
+                return step
+            declined[key] = reasons[-1] if reasons else OPEN
+        decline(declined[key])
+        return None
+
+    def _compiled(self, op: While, arrays: Mapping[Value, Array]) -> NativeStep | None:
+        budget, bodies = self.caller.state.budget, self.caller.bodies
         for make in (compiled_loop, repeated):
             before = len(bodies)
-            step = accepted(make, op, arrays, self._plan_body, most)
+            step = accepted(make, op, arrays, self._plan_body, budget)
             if step is not None:
                 return step
             del bodies[before:]
@@ -129,7 +147,7 @@ class _CalledGraphs:
     def _plan_body(self, body: Graph) -> Plan | None:
         """Plan what a loop repeats; None where threads share its work."""
         shapes = {value: value.dims for value in body.inputs}
-        plan = compile_graph(body, shapes, self._left_now(), keep=True, caller=self.caller)
+        plan = _Compiler(self.caller, None, self._left_now(), True).plan(body, shapes, {})
         steps, crew = plan.compiled_steps() or (), self.crew
         if crew is not None and any(step.split and step.split(crew.threads) for step in steps):
             decline("threads share its work")
@@ -147,7 +165,7 @@ class _CalledGraphs:
                 f"graph {graph.name!r} takes {len(graph.inputs)} arguments, not {len(shapes)}"
             )
         given = dict(zip(graph.inputs, shapes, strict=True))
-        return compile_graph(graph, given, self._left_now(), crew=self.crew, caller=self.caller)
+        return _Compiler(self.caller, self.crew, self._left_now(), False).plan(graph, given, {})
 
 
 def _refuse_unsupported(ops: Sequence[Op]) -> None:

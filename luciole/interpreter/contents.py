@@ -44,10 +44,10 @@ class Contents:
             self.arrays[value] = array
 
     def forget(self, values: Iterable[Value] | None = None) -> None:
-        """Leave out what the last run has computed, all that is late or some of it: there may be no
-        room for it twice.
+        """Leave out what the last run has computed, all that is late or such of some tensors: there
+        may be no room for it twice. What is placed stays where kernels are pointed to.
         """
-        for value in self.late if values is None else values:
+        for value in self.late if values is None else self.late.intersection(values):
             self.arrays.pop(value, None)
             self._texts.forget(value)
 

@@ -61,8 +61,8 @@ class Interpreter(Uncopied):
     the beginning with ``keep_tensors``.
 
     ``num_threads`` above 1 lets threads share large operators: worth it where a core is free for
-    each of them; where not, they wait for each other. ``loop_limit`` is how many steps a WHILE may
-    do.
+    each of them; where not, they wait for each other. ``loop_limit`` is how many steps all WHILE of
+    a run may do together.
 
     Signatures of other graphs of the model run with the same variables.
 

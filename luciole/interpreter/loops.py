@@ -9,13 +9,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from luciole.interpreter.calls import LoopKey
 from luciole.interpreter.plan import Plan
 from luciole.ir import Array, Graph, Value
 from luciole.ir.calls import reachable
 from luciole.ir.ops.control_flow import While
 from luciole.ir.passes.scans import Scan, scan_of
 from luciole.kernels.core.allocation import placed
-from luciole.kernels.core.loops import Loop, Part, Repeat
+from luciole.kernels.core.budget import Budget
+from luciole.kernels.core.loops import Loop, Part
 from luciole.kernels.core.reasons import decline
 from luciole.kernels.core.registry import NativeStep
 
@@ -24,13 +26,13 @@ PlanBody = Callable[[Graph], "Plan | None"]
 
 
 def compiled_loop(
-    op: While, arrays: Mapping[Value, Array], plan_body: PlanBody, most_steps: int
+    op: While, arrays: Mapping[Value, Array], plan_body: PlanBody, budget: Budget
 ) -> NativeStep | None:
     """Make the step of a loop whose operands and results have places; None where its body is not
-    compiled throughout, and for loops that are no ``Scan`` or longer than ``most_steps``.
+    compiled throughout, and for loops that are no ``Scan``.
     """
     scan = scan_of(op)
-    if scan is None or scan.steps > most_steps or any(v.is_variable for v in scan.body.values):
+    if scan is None or any(v.is_variable for v in scan.body.values):
         return None
     operands, results = ([arrays[v] for v in values] for values in (op.inputs, op.results))
     if not all(map(_alike, operands, results)):
@@ -45,11 +47,11 @@ def compiled_loop(
     if inputs is None or outputs is None:
         return None
     loop = _Arrays(scan, operands, results, inputs, outputs).loop()
-    return None if loop is None else loop.step(steps, scan.steps)
+    return None if loop is None else loop.counted(steps, scan.steps, budget)
 
 
 def repeated(
-    op: While, arrays: Mapping[Value, Array], plan_body: PlanBody, most_steps: int
+    op: While, arrays: Mapping[Value, Array], plan_body: PlanBody, budget: Budget
 ) -> NativeStep | None:
     """Make the step of a loop whose operands and results have places and that goes on while its
     condition holds; None where condition or body are not compiled throughout, have variables, or
@@ -65,7 +67,21 @@ def repeated(
     if [(a.size, a.dtype.kind) for a in asked.outputs] != [(1, "b")]:
         decline("its condition is not one truth value")
         return None
-    return _repeat(operands, results, asked, body).step(asked.steps, body.steps, most_steps)
+    loop = _repeat(operands, results, asked, body)
+    return loop.repeated(asked.steps, body.steps, asked.outputs[0], budget)
+
+
+def loop_key(op: While, arrays: Mapping[Value, Array]) -> LoopKey:
+    """Tell loops apart that may be compiled differently: by their graphs, types and shapes of their
+    operands, and numbers that are constant.
+    """
+    operands = [(arrays[v].dtype.str, arrays[v].shape, _number(v)) for v in op.inputs]
+    return (op.condition_graph, op.body_graph, *operands)
+
+
+def _number(value: Value) -> bytes | None:
+    data = value.data if value.dims in ((), (1,)) else None
+    return None if data is None else data.tobytes()
 
 
 @dataclass(frozen=True)
@@ -111,7 +127,7 @@ def _called(graph: Graph, operands: Sequence[Array], plan_body: PlanBody) -> _Ca
 
 def _repeat(
     operands: Sequence[Array], results: Sequence[Array], asked: _Called, body: _Called
-) -> Repeat:
+) -> Loop:
     """Say what is copied when. Between turns the body's inputs hold what is handed on; where some
     of it would overwrite the rest, it goes by the results.
     """
@@ -127,7 +143,7 @@ def _repeat(
         sources = results
     writes += [Part(sources[n], body.inputs[n]) for n in moved]
     last = [Part(body.inputs[n], results[n]) for n in places]
-    return Repeat(first, shown, writes, last, asked.outputs[0])
+    return Loop(first, shown, writes, last)
 
 
 def _steps(plan: Plan | None) -> list[NativeStep] | None:
@@ -140,7 +156,7 @@ def _steps(plan: Plan | None) -> list[NativeStep] | None:
     if steps is None:
         decline(_not_compiled(plan))
     elif any(step.check is not None for step in steps):
-        decline("a loop inside may go on for ever")
+        decline("an operator in its body may refuse")
         return None
     return steps
 

@@ -46,6 +46,7 @@ class Plan(Uncopied):
         self._tail = tail
         self._settled, self._layout, self._contents = settled, layout, contents
         self._crew, self._meter = crew, meter
+        self._begin: Callable[[], object] = _nothing
         self._originals = {copy: value for value, copy in settled.values.items()}
         self._arrange()
 
@@ -57,6 +58,13 @@ class Plan(Uncopied):
             self.calls.append(self._tail.run)
         elif self._contents.late:
             self.calls.insert(0, self._contents.forget)
+        if self._begin is not _nothing:
+            self.calls.insert(0, self._begin)
+
+    def begin_with(self, begin: Callable[[], object]) -> None:
+        """Let every run call a function before its first step."""
+        self._begin = begin
+        self._arrange()
 
     def _scheduled(self, steps: Sequence[Step]) -> Schedule:
         return Schedule(steps, self._crew, self._contents, self._meter)
@@ -158,6 +166,7 @@ class Plan(Uncopied):
 
     def run_observed(self, observers: Sequence[Observer]) -> None:
         """Run the same steps one at a time, and tell observers."""
+        self._begin()
         self._forget()
         self._report(observers, self._settled.graph.inputs)
         for source, steps in groupby(self._own_steps, lambda step: step.source):
@@ -177,6 +186,7 @@ class Plan(Uncopied):
 
         The clock is read between native steps by compiled code, which adds some 30 ns to each.
         """
+        self._begin()
         if self._tail is None:
             self._contents.forget()
             return self._schedule.run_timed()
@@ -196,6 +206,10 @@ class Plan(Uncopied):
         for value in known:
             for observer in observers:
                 observer.after_tensor_write(self._originals[value], self._contents.arrays[value])
+
+
+def _nothing() -> None:
+    """Do nothing before a run."""
 
 
 def _reset(value: Value, array: Array) -> None:

@@ -37,6 +37,8 @@ _TOLERANCE = 1e-4
 def check_records(graph: Graph, records: Records) -> int:
     """Count the records. Raises InputError when they do not fit the inputs."""
     names = {v.name: v for v in graph.inputs}
+    if not names:
+        raise InputError("the network has no input: nothing can be learned from records, or judged")
     if records.keys() != names.keys():
         raise InputError(f"the inputs are {sorted(names)}, the data has {sorted(records)}")
     scalars = [name for name, array in records.items() if np.ndim(array) == 0]
@@ -113,11 +115,8 @@ def digests(records: Records | None) -> frozenset[bytes]:
 
 
 def first_output(model: Model, records: Records, progress: Progress | None = None) -> Array:
-    """Compute what the first output holds for each record: [records, elements]; of a classifier the
-    largest element says what it answers.
-    """
-    found = outputs_of(Interpreter(model), records, progress)[model.graph.outputs[0].name]
-    return found.reshape(len(found), -1)
+    """Compute the first output of each record: [records, ...], see ``interpreter.answers``."""
+    return outputs_of(Interpreter(model), records, progress)[model.graph.outputs[0].name]
 
 
 def batches_agree(interpreter: Interpreter, records: Records) -> bool:
@@ -150,4 +149,5 @@ def _run(interpreter: Interpreter, part: Records) -> dict[str, Array]:
     interpreter.reset_before_run()
     outputs = interpreter.run(batched)
     results = {v.name: v for v in interpreter.graph.outputs}
-    return {n: a if has_batch_axis(results[n]) else a[None] for n, a in outputs.items()}
+    # what a file says of a result may not be so: one number has no first axis
+    return {n: a if has_batch_axis(results[n]) and a.ndim else a[None] for n, a in outputs.items()}

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from luciole.interpreter.contents import Contents
 from luciole.interpreter.crew import Crew
 from luciole.interpreter.steps import Run, Step, grouped, run_reference
-from luciole.kernels import jit
 from luciole.kernels.core.meter import Meter
 
 
@@ -47,9 +46,7 @@ class Schedule:
 
 def _timed(group: Run | Step, call: Callable[[], object]) -> NDArray[np.int64]:
     if isinstance(group, Run):
-        times = jit.run_timed(group.table)
-        group.check()
-        return times
+        return group.run_timed()
     begin = time.perf_counter_ns()
     call()
     return np.array([time.perf_counter_ns() - begin], np.int64)

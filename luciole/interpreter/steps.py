@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,8 +49,8 @@ class Step:
 
 
 class Run:
-    """Native steps that follow each other. ``table`` has a row (kernel, record) for each, ``call``
-    runs them, as long as this object lives.
+    """Native steps that follow each other; one that stands alone is the only one. ``table`` has a
+    row (kernel, record) for each, ``call`` runs them, as long as this object lives.
     """
 
     def __init__(self, steps: Sequence[NativeStep], crew: Crew | None = None) -> None:
@@ -61,18 +62,27 @@ class Run:
         self.call: Callable[[], object] = jit.caller(self.table)
         if crew is not None and any(self._parts):
             self.call = crew.runner(self._shared_table(threads))
-        self._checks = [step.check for step in steps if step.check is not None]
-        if self._checks:
-            self.call = partial(self._checked, self.call)
+        self._check, self._is_paused = steps[0].check, steps[0].is_paused
+        if steps[0].stands_alone:
+            self.call = partial(self._watched, self.call)
 
-    def _checked(self, call: Callable[[], object]) -> None:
+    def _watched(self, call: Callable[[], object]) -> None:
+        """Call until the step has ended: Python handles signals meanwhile."""
         call()
-        self.check()
+        while self._is_paused is not None and self._is_paused():
+            call()
+        if self._check is not None:
+            self._check()
 
-    def check(self) -> None:
-        """Raise LucioleError where a step failed."""
-        for check in self._checks:
-            check()
+    def run_timed(self) -> NDArray[np.int64]:
+        """Run the steps and return the nanoseconds that each took."""
+        times = np.zeros(len(self.table), np.int64)
+
+        def call() -> None:
+            times[:] += jit.run_timed(self.table)
+
+        self._watched(call)
+        return times
 
     def _shared_table(self, threads: int) -> NDArray[np.int64]:
         """Lay the table out as ``luciole.kernels.jit.threads`` has it: all meet before and after a
@@ -86,6 +96,8 @@ class Run:
             table[max(row - 1, 0) : row + 1, 0] |= bool(parts)
         return table
 
+
+R = TypeVar("R")
 
 OPEN = "what a step of it hands on has another type or shape"
 
@@ -137,18 +149,23 @@ def _native(op: Op, contents: Contents, loop: BuildLoop) -> NativeStep | Decline
 
 
 def _named(step: NativeStep, op: Op) -> NativeStep:
-    """Let the error of a step that may fail name its operator."""
-    inner = step.check
-    if inner is None:
+    """Let the errors of a step that may fail name its operator."""
+    if not step.stands_alone:
         return step
+    return replace(step, check=_naming(step.check, op), is_paused=_naming(step.is_paused, op))
 
-    def check() -> None:
+
+def _naming(inner: Callable[[], R] | None, op: Op) -> Callable[[], R] | None:
+    if inner is None:
+        return None
+
+    def call() -> R:
         try:
-            inner()
+            return inner()
         except LucioleError as error:
             raise type(error)(f"{op}: {error}") from None
 
-    return replace(step, check=check)
+    return call
 
 
 def _context(op: Op, contents: Contents) -> Context | None:
@@ -161,21 +178,22 @@ def _context(op: Op, contents: Contents) -> Context | None:
 
 
 def grouped(steps: Sequence[Step], crew: Crew | None) -> list[Run | Step]:
-    """Join neighbours that are compiled into one run, those that may fail into runs of their own;
-    steps with nothing to do are left out.
+    """Join neighbours that are compiled into one run, where they do not stand alone; steps with
+    nothing to do are left out.
     """
     schedule: list[Run | Step] = []
     working = (step for step in steps if not step.nothing_to_do)
-    for (native, _), group in groupby(working, _kind):
+    for joined, group in groupby(working, _joins):
         members = list(group)
-        together = [s.native for s in members if s.native is not None]
-        schedule += [Run(together, crew)] if native else members
+        if joined:
+            schedule.append(Run([s.native for s in members if s.native is not None], crew))
+        else:
+            schedule += [s if s.native is None else Run([s.native], crew) for s in members]
     return schedule
 
 
-def _kind(step: Step) -> tuple[bool, bool]:
-    """Tell whether a step is compiled, and whether it may fail: nothing may follow it then."""
-    return step.native is not None, step.native is not None and step.native.check is not None
+def _joins(step: Step) -> bool:
+    return step.native is not None and not step.native.stands_alone
 
 
 def run_reference(step: Step, contents: Contents, meter: Meter) -> None:

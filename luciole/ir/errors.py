@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from luciole.schema.errors import FormatError, LucioleError
+from luciole.schema.printable import printable
 
 __all__ = [
     "SLIPS",
@@ -44,7 +45,7 @@ class UnsupportedError(LucioleError, NotImplementedError):
 
     def __init__(self, message: str, missing: Sequence[str] = ()) -> None:
         super().__init__(message)
-        self.missing = list(missing) or [message]
+        self.missing = [printable(what) for what in missing or (message,)]
 
 
 def missing_extra(need: str, extra: str) -> LucioleError:

@@ -14,7 +14,7 @@ from luciole.ir.errors import (
     ShapeError,
     UnrankedError,
 )
-from luciole.ir.quant import Quant
+from luciole.ir.quant import Pole, Quant
 from luciole.ir.value import UNRANKED, Shape, Use, Value, element_count
 from luciole.schema.enums import BuiltinOperator, TensorType
 from luciole.schema.printable import printable, shorten
@@ -168,6 +168,7 @@ class Op:
     ``unpacks`` says that constants were made small on purpose: passes leave it as it is.
     ``oldest_version`` is the first that TFLite's runtimes know: what a new operator is written as.
     ``packed`` says that custom options are a C struct of the attributes, an int32 each.
+    ``poles`` are the operands near 0 of which results grow without bound or end.
     """
 
     code: ClassVar[BuiltinOperator]
@@ -181,6 +182,7 @@ class Op:
     oldest_version: ClassVar[int] = 1
     packed: ClassVar[bool] = False
     quant: ClassVar[Quant | None] = None
+    poles: ClassVar[tuple[Pole, ...]] = ()
     fields: ClassVar[tuple[Field, ...]] = ()
 
     def __init_subclass__(
@@ -545,11 +547,13 @@ def _check_definition(cls: type[Op]) -> None:
             raise DefinitionError(
                 f"{cls.__name__}.{name} speaks of {spoken_of!r}; the operands are {names}"
             )
-    wrong = [name for name in cls.quant.spoken_of if name not in names] if cls.quant else []
-    if wrong:
-        raise DefinitionError(
-            f"{cls.__name__}.quant speaks of {wrong[0]!r}; the operands are {names}"
-        )
+    facts = [("quant", name) for name in (cls.quant.spoken_of if cls.quant else ())]
+    facts += [("poles", name) for pole in cls.poles for name in pole.spoken_of]
+    for fact, name in facts:
+        if name not in names:
+            raise DefinitionError(
+                f"{cls.__name__}.{fact} speaks of {name!r}; the operands are {names}"
+            )
     variadic = [f for f in cls.operand_fields() if f.kind == "operands"]
     if variadic and variadic != [cls.operand_fields()[-1]]:
         raise DefinitionError(

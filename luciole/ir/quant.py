@@ -100,6 +100,27 @@ class Contrast:
 
 
 @dataclass(frozen=True)
+class Pole:
+    """An operand that an operator has infinite results for, or none: where it is 0 and perhaps
+    below; ``finite`` says that 0 itself is no such place. Where an ``exponent`` is named, that
+    operand's negative numbers make the pole.
+
+    ``refused`` are the signs (0, -1) of numbers that TFLite's kernels on integers do not compute
+    with; of others near the pole they make the result's largest or least integer.
+    """
+
+    operand: str
+    refused: tuple[int, ...] = (0,)
+    finite: bool = False
+    exponent: str | None = None
+
+    @property
+    def spoken_of(self) -> tuple[str, ...]:
+        """The operands that it names."""
+        return (self.operand,) if self.exponent is None else (self.operand, self.exponent)
+
+
+@dataclass(frozen=True)
 class Versions:
     """The first versions of an operator with integers that TFLite's runtimes know, by the element
     type of its input; ``int4`` and ``hybrid`` of a layer, for weights of 4 bits, and for integer
@@ -128,7 +149,8 @@ FIRST = Versions(1, 1)
 
 @dataclass(frozen=True)
 class Quant:
-    """What a quantizer must know about an operator that may compute with integers: which operand is
+    """What a quantizer must know about an operator that may compute with integers: in which types
+    its kernels mind no scales (``unscaled``: real numbers have no form there), which operand is
     the weight (None: it has none), along which axis its output channels lie, which operand is the
     bias, what binds the scale and zero point of its result, since which versions it does, and which
     ``input`` a layer multiplies its weight with. With constants of its ``own`` each has an element
@@ -140,6 +162,7 @@ class Quant:
     weight: str | None = None
     axis: int = 0
     bias: str | None = None
+    unscaled: tuple[TensorType, ...] = ()
     result: Result = FREE
     since: Versions = Versions()
     input: str = "input"

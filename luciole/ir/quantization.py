@@ -139,6 +139,17 @@ class Affine:
         """The first scale and zero point, in words."""
         return f"scale {self.scale[0]:.9g}, zero point {self.zero_point[0]}"
 
+    def signs(self, codes: Array | None = None) -> set[int]:
+        """Find the signs (-1, 0, 1) of the numbers that codes, or all that there are, stand for.
+        Raises LucioleError where scales do not stretch to them.
+        """
+        if codes is None:
+            low, high = self.limits
+            steps = np.arange(low, high + 1)[:, None] - self.zero_point
+        else:
+            steps = codes.astype(np.int64) - self.along(codes.shape)[1]
+        return set(np.unique(np.sign(steps)).tolist())
+
     def bytes(self, shape: tuple[int, ...]) -> int:
         """Count the bytes that a tensor of this shape takes in a file, scales and zero points
         included.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from luciole.ir import Array, LucioleError
 from luciole.ir.calls import Call
 from luciole.ir.ops import control_flow as ops
-from luciole.kernels.core.loops import goes_on
 from luciole.kernels.core.registry import (
     Calls,
     Context,
@@ -35,15 +34,15 @@ def case(op: ops.StablehloCase, state: State, index: Array, inputs: tuple[Array,
 
 @stateful(ops.While)
 def while_(op: ops.While, state: State, inputs: tuple[Array, ...]) -> Calls:
-    """Call the body while the condition holds. Raises LucioleError after as many steps as the
-    state's ``loop_limit`` allows.
+    """Call the body while the condition holds. Raises LucioleError where the state's budget has no
+    step left.
     """
-    for _ in range(state.loop_limit):
+    while True:
         (condition,) = yield Call(op.condition_graph, inputs)
         if not _truth(condition):
             return inputs
+        state.budget.spend()
         inputs = yield Call(op.body_graph, inputs)
-    raise goes_on(state.loop_limit)
 
 
 @stateful(ops.Call)

@@ -23,6 +23,9 @@ from luciole.kernels.layers.geometry.windows import patches
 from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
 from luciole.kernels.portable.images import cut_off, windows_of
 
+LOWEST = float(np.finfo(np.float32).min)
+"""What a maximum begins with, as in LiteRT."""
+
 
 @reference(AveragePool2D, TensorType.FLOAT32)
 def average_pool_2d(op: AveragePool2D, x: Array) -> Array:
@@ -33,8 +36,9 @@ def average_pool_2d(op: AveragePool2D, x: Array) -> Array:
 
 @reference(MaxPool2D, TensorType.FLOAT32)
 def max_pool_2d(op: MaxPool2D, x: Array) -> Array:
-    """Find the largest element of each window; a window always has one that is not padding."""
-    return activate(windows(op, x, fill=-np.inf).max(axis=(4, 5)), op.activation)
+    """Find the largest element of each window, ``LOWEST`` where none is larger; NaN is skipped."""
+    taps = windows(op, x, fill=LOWEST)
+    return activate(np.fmax.reduce(taps, axis=(4, 5), initial=np.float32(LOWEST)), op.activation)
 
 
 @reference(L2Pool2D, TensorType.FLOAT32)
@@ -59,8 +63,8 @@ def build_average(op: AveragePool2D, context: Context) -> NativeStep | None:
 
 @native(MaxPool2D, TensorType.FLOAT32)
 def build_max(op: MaxPool2D, context: Context) -> NativeStep | None:
-    """Find the largest of the taps that lie inside the image; NaN where one of them is."""
-    return _step(op, context, Binary.LARGER_OR_NAN, -np.inf, False)
+    """Find the largest of the taps that lie inside the image; NaN is skipped."""
+    return _step(op, context, Binary.MAXIMUM, LOWEST, False)
 
 
 def _step(

@@ -18,6 +18,7 @@ from luciole.ir.graph import all_ops
 from luciole.ir.names import short_names
 from luciole.ir.shown import Shown
 from luciole.ir.text.common import one_line
+from luciole.lquantizer.proof import Proof
 
 LONGEST_NAME = 48
 """Characters of a name in a sentence: converters write names of hundreds."""
@@ -117,6 +118,8 @@ class Report(Shown):
     the float network's probabilities have it, and ``agree``, the percent of answers that stay."""
     tensors: list[TensorReport] = field(default_factory=list)
     """Every tensor that was rounded, in execution order."""
+    proof: Proof | None = None
+    """What the file that was made of it does; None where that was not asked for."""
 
     def __repr__(self) -> str:
         done = sum(layer.skipped is None for layer in self.layers)

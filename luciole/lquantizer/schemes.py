@@ -214,11 +214,6 @@ class UniformOptions:
         return self.granularity == "channel" and types.by_channel
 
 
-def may_learn(scheme: str) -> bool:
-    """Tell whether a scheme is better where there are records, but needs none."""
-    return scheme in SCHEMES and SCHEMES[scheme].learns_weights
-
-
 def learns(scheme: str) -> bool:
     """Tell whether a scheme, one of ``PER_LAYER``, learns from records."""
     if scheme in (LEARNED, MIXED):

@@ -13,7 +13,7 @@ import argparse
 import hashlib
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,9 +110,8 @@ def _run(arguments: argparse.Namespace) -> int:
 
     model = load(arguments.model)
     program = _compiled(arguments, model)
-    folder = Path(arguments.output_folder)
-    agreement = _tested(arguments, model, program, folder)
-    _write(folder, program.files)
+    more, agreement = _tested(arguments, model, program)
+    _write(Path(arguments.output_folder), {**program.files, **more})
     _tell(arguments, program, agreement)
     return FINE if agreement is None or agreement.holds else FAILED
 
@@ -158,44 +157,38 @@ def _origin(path: str) -> str:
     return f"{begun} (sha256 {digest}...)"
 
 
-def _write(folder: Path, texts: dict[str, str]) -> None:
-    from luciole.files import write_file
+def _write(folder: Path, contents: Mapping[str, bytes | str]) -> None:
+    """Write all files or none. Raises UsageError where their folder cannot be made."""
+    from luciole.files import write_files
 
-    _make(folder)
-    for name, text in texts.items():
-        write_file(folder / name, text)
-
-
-def _make(folder: Path) -> None:
-    """Make a folder. Raises UsageError where it cannot be made."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{folder} cannot be made a folder: {error.strerror}") from None
+    write_files({folder / name: content for name, content in contents.items()})
 
 
 def _tested(
-    arguments: argparse.Namespace, model: Model, program: Program, folder: Path
-) -> Agreement | None:
-    """Do what needs this machine's compiler: check, library and self test."""
+    arguments: argparse.Namespace, model: Model, program: Program
+) -> tuple[dict[str, bytes | str], Agreement | None]:
+    """Do what needs this machine's compiler: check, and make the files of library and self test."""
     from luciole.compiler import Compiled
-    from luciole.compiler.host import build_library
+    from luciole.compiler.host import library_of
 
+    more: dict[str, bytes | str] = {}
     if not (arguments.check or arguments.library or arguments.self_test):
-        return None
-    name = program.options.name
+        return more, None
+    name, library = program.options.name, library_of(program)
     with tempfile.TemporaryDirectory() as made:
-        library = Path(made) / f"{name}.so"
-        build_library(program, library)
-        compiled, given, agreement = Compiled(library), None, None
-        if arguments.check:
-            given, agreement = _checked(arguments, model, program, compiled)
-        if arguments.library:
-            _make(folder)
-            build_library(program, folder / f"{name}.so")
-        if arguments.self_test:
-            _write(folder, {f"{name}_test.c": _self_test(program, compiled, given)})
-    return agreement
+        (Path(made) / f"{name}.so").write_bytes(library)
+        compiled, given, agreement = Compiled(Path(made) / f"{name}.so"), None, None
+    if arguments.check:
+        given, agreement = _checked(arguments, model, program, compiled)
+    if arguments.library:
+        more[f"{name}.so"] = library
+    if arguments.self_test:
+        more[f"{name}_test.c"] = _self_test(program, compiled, given)
+    return more, agreement
 
 
 def _self_test(program: Program, compiled: Any, given: dict[str, Array] | None) -> str:

@@ -130,6 +130,7 @@ def _quantized(subject: Subject, arguments: argparse.Namespace, track: Track) ->
             encode_bits=bits,
             method=arguments.method,
             seed=arguments.seed,
+            proof=False,  # the files are judged by test records
             track=lambda what, total, bits=bits: track(f"int{bits}: {what}", total),  # type: ignore[misc]  # bound now
         )
         models[f"int{bits}"] = result.model
@@ -150,8 +151,8 @@ def _rows(
 ) -> list[dict[str, Any]]:
     """Write one row for each file as it was written: it is read again before it is judged."""
     from luciole.importers import load
-    from luciole.tools.answers import answers_of, share_equal
     from luciole.tools.common.timing import interleaved_medians
+    from luciole.tools.data.answers import answers_of, share_right
 
     labels = subject.test.labels
     assert labels is not None, "both data sets have labels"
@@ -159,7 +160,7 @@ def _rows(
     shares = []
     for row, model in zip(models, written, strict=True):
         answers = answers_of(model, subject.test, track(f"{row}: accuracy", subject.test.count))
-        shares.append(share_equal(answers, labels, "labels"))
+        shares.append(share_right(answers, labels))
     times = interleaved_medians([_invocation(model, subject) for model in written])
     return [
         {"name": row, "bytes": file.stat().st_size, "top1": share, "median_us": microseconds}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from luciole.tools.common import console
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from luciole.interpreter import Interpreter
     from luciole.ir import Array, Model, Value
     from luciole.tools.data import Data
 
@@ -40,7 +41,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole eval") -> in
     parser.add_argument(
         "--output",
         metavar="NAME",
-        help="judge this output (default: all with more than one number for each record)",
+        help="judge this output (default: all that score classes)",
     )
     parser.add_argument(
         "--per-class",
@@ -66,22 +67,24 @@ def _add_records(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from luciole.importers import load
-    from luciole.tools.answers import judged_outputs
     from luciole.tools.confusion import confusion_of
+    from luciole.tools.data.answers import judged_outputs, named_outputs
 
     model = load(arguments.model)
-    judged = judged_outputs(model, arguments.output)
+    outputs = named_outputs(model.graph, arguments.output)
     data = _data(arguments, model)
+    subject = _Subject.begin(model, data)
+    judged = judged_outputs(outputs, subject.numbers, data.first(subject.count).labels)
     if arguments.per_class and len(judged) > 1:
         raise UsageError("--per-class tells the classes of one output: --output NAME says which")
-    answers, seconds = _answers(model, data, judged, "records", arguments.json)
+    answers, seconds = subject.answers(judged, "records", arguments.json)
     others = _other_answers(arguments, model, data, judged) if arguments.against else None
     if data.labels is None and not arguments.against:
         console.say("note: the data has no labels, so nothing is counted: --labels gives them")
     rows = _figures(judged, answers, data, others)
     confusion = None
     if data.labels is not None and len(judged) == 1:
-        confusion = confusion_of(data.labels, answers[0])
+        confusion = confusion_of(data.labels.reshape(-1), answers[0].reshape(-1))
     _print(_summary(arguments.model, data.count, rows, seconds), confusion, arguments)
     return FINE
 
@@ -111,24 +114,41 @@ def _data(arguments: argparse.Namespace, model: Model) -> Data:
     return data
 
 
-def _answers(
-    model: Model, data: Data, outputs: list[Value], what: str, quiet: bool
-) -> tuple[list[Array], float]:
-    """Find the answers of each output under a progress bar, and how many seconds they took, in
-    which nothing is compiled.
-    """
-    from luciole.interpreter import Interpreter
-    from luciole.interpreter.records import batch_size
-    from luciole.tools.answers import all_answers
+@dataclass
+class _Subject:
+    """A model, the records that it answers, and the numbers of its outputs for the first ones."""
 
-    interpreter = Interpreter(model)
-    size = batch_size(interpreter, data.records)
-    first = data.first(size + data.count % size)  # a batch of each size
-    with console.tracked(quiet) as track:
-        all_answers(interpreter, first, outputs, size)
-        begun = time.perf_counter()
-        found = all_answers(interpreter, data, outputs, size, track(what, data.count))
-        return found, time.perf_counter() - begun
+    interpreter: Interpreter
+    data: Data
+    batch: int
+    numbers: dict[str, Array]
+
+    @classmethod
+    def begin(cls, model: Model, data: Data) -> _Subject:
+        """Run a batch of each size, so that nothing is compiled later."""
+        from luciole.interpreter import Interpreter
+        from luciole.interpreter.records import batch_size, outputs_of
+
+        interpreter = Interpreter(model)
+        size = batch_size(interpreter, data.records)
+        first = data.first(size + data.count % size)
+        return cls(interpreter, data, size, outputs_of(interpreter, first.records, batch=size))
+
+    @property
+    def count(self) -> int:
+        """The first records whose numbers are known."""
+        return len(next(iter(self.numbers.values())))
+
+    def answers(
+        self, outputs: Sequence[Value], what: str, quiet: bool
+    ) -> tuple[list[Array], float]:
+        """Find the answers of each output under a progress bar, and how many seconds they took."""
+        from luciole.tools.data.answers import all_answers
+
+        with console.tracked(quiet) as track:
+            progress, begun = track(what, self.data.count), time.perf_counter()
+            answers = all_answers(self.interpreter, self.data, outputs, self.batch, progress)
+            return answers, time.perf_counter() - begun
 
 
 def _other_answers(
@@ -139,7 +159,8 @@ def _other_answers(
 
     other = load(arguments.against)
     same = [other.graph.outputs[n] for n in _places(model, judged, other)]
-    return _answers(other, for_other(data, model, other), same, "against", arguments.json)[0]
+    subject = _Subject.begin(other, for_other(data, model, other))
+    return subject.answers(same, "against", arguments.json)[0]
 
 
 def _places(model: Model, judged: list[Value], other: Model) -> list[int]:
@@ -156,14 +177,14 @@ def _figures(
 ) -> list[dict[str, Any]]:
     """Count, for each output, the shares of right and of equal answers."""
     from luciole.ir.names import called
-    from luciole.tools.answers import share_equal
+    from luciole.tools.data.answers import share_equal, share_right
 
-    what, labels = "answers of the other model", data.labels
+    labels = data.labels
     return [
         {
             "output": called(value),
-            "top1": None if labels is None else share_equal(found, labels, "labels"),
-            "agreement": None if others is None else share_equal(found, others[n], what),
+            "top1": None if labels is None else share_right(found, labels),
+            "agreement": None if others is None else share_equal(found, others[n]),
         }
         for n, (value, found) in enumerate(zip(judged, answers, strict=True))
     ]

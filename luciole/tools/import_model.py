@@ -7,20 +7,27 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from luciole.exporters.writer import writable
 from luciole.tools.common import console
 from luciole.tools.common.command import (
-    FINE,
     a_model,
     add_common,
     check_batch,
     parser_for,
     run_program,
 )
+from luciole.tools.proving.files import content_of, proved, show_proof, write_judged
+from luciole.tools.proving.options import add_proof
 
-_TOLD = ("BATCH", "STATE")
+if TYPE_CHECKING:
+    from luciole.ir import Model
+    from luciole.lquantizer.proof import Proof
+
+_TOLD = ("BATCH",)
 """The findings that are told here: what the result does otherwise than the file."""
 
 
@@ -50,6 +57,13 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole import") -> 
         action="store_true",
         help="recurrent layers of Keras files without loops, to be quantized and fine-tuned",
     )
+    _add_onnx_arguments(parser)
+    add_proof(parser)
+    add_common(parser)
+    return run_program(argv, parser, _run)
+
+
+def _add_onnx_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--opset",
         type=int,
@@ -68,12 +82,10 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole import") -> 
         action="store_true",
         help="images of inputs and outputs have their channels last, where the file has them first",
     )
-    add_common(parser)
-    return run_program(argv, parser, _run)
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from luciole.exporters import save
+    from luciole.exporters import inexact
     from luciole.importers.files import read
     from luciole.importers.reader import named
     from luciole.ir.passes.channels_last import put_channels_last
@@ -90,15 +102,43 @@ def _run(arguments: argparse.Namespace) -> int:
     for finding in found.findings:
         if finding.code in _TOLD:
             console.say(f"{arguments.source}: {finding.sentence}")
-    size = save(model, arguments.output, opset=arguments.opset, exact=arguments.exact)
-    _print(arguments, size, Counter(op.kind for graph in model.graphs for op in graph.ops))
-    return FINE
+    options = {"opset": arguments.opset, "exact": arguments.exact}
+    content = content_of(model, arguments.output, **options)
+    proof = _proof(content, model, arguments)
+    code = write_judged(content, arguments.output, proof, arguments.keep)
+    listed = inexact(model, arguments.output, exact=arguments.exact)
+    if listed:
+        which = f"{', '.join(listed)}: no exact form"
+        console.say(f"{arguments.output}: codes may be a step apart behind {which}")
+    kinds = Counter(op.kind for graph in model.graphs for op in graph.ops)
+    _print(arguments, len(content), kinds, proof)
+    return code
 
 
-def _print(arguments: argparse.Namespace, size: int, kinds: Counter[str]) -> None:
+def _proof(content: bytes, model: Model, arguments: argparse.Namespace) -> Proof | None:
+    """Judge the file of an ONNX network of integers by its simulation, beside ONNX Runtime on the
+    source; None for other sources, whose operators are taken over one by one.
+    """
+    from luciole.lquantizer.judging.proving import simulated
+
+    if arguments.no_proof or Path(arguments.source).suffix.lower() != ".onnx":
+        return None
+    reference = simulated(model)
+    if reference is model:
+        return None
+    source = None if arguments.nhwc else arguments.source
+    return proved(content, arguments.output, reference, source=source)
+
+
+def _print(
+    arguments: argparse.Namespace, size: int, kinds: Counter[str], proof: Proof | None
+) -> None:
     if arguments.json:
-        name = os.fspath(arguments.output)
-        console.print_json({"output": name, "bytes": size, "operators": dict(kinds)})
+        name, figures = os.fspath(arguments.output), proof and asdict(proof)
+        told = {"output": name, "bytes": size, "operators": dict(kinds), "proof": figures}
+        console.print_json(told)
+        return
+    if not show_proof(proof):
         return
     listed = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
     console.show(f"{arguments.output}: {console.size_text(size)}, {listed}")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from luciole.tools.common import console
 from luciole.tools.common.command import (
-    FINE,
     UsageError,
     a_model,
     add_calibration,
@@ -21,11 +20,14 @@ from luciole.tools.common.command import (
     parser_for,
     run_program,
 )
+from luciole.tools.proving.files import show_proof, write_proved
+from luciole.tools.proving.options import add_proof, asked_split, without
 
 if TYPE_CHECKING:
     from luciole.interpreter.records import Track
     from luciole.ir import Model
     from luciole.lquantizer import Report, Result
+    from luciole.lquantizer.judging.records import Split
     from luciole.lquantizer.training import FinetuneResult
     from luciole.tools.data import Data
 
@@ -65,6 +67,7 @@ def main(
     _add_width_arguments(parser, spared)
     _add_fit_arguments(parser)
     _add_finetune_arguments(parser)
+    add_proof(parser)
     add_data_bounds(parser)
     add_custom(parser)
     add_common(parser)
@@ -161,6 +164,9 @@ def _add_finetune_arguments(parser: argparse.ArgumentParser) -> None:
     )
     tune.add_argument("--labels", metavar="NAME", help="labels to use as well: an array or FILE")
     tune.add_argument(
+        "--labelled-output", metavar="NAME", help="of several outputs, the one that --labels are of"
+    )
+    tune.add_argument(
         "--learning-rate",
         type=float,
         help="default: by bits, 4e-3 down to 1e-5, and lower where short trials say so",
@@ -177,34 +183,30 @@ def _add_finetune_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from luciole import api, exporters
+    from luciole import api
     from luciole.files import write_file
     from luciole.ir.passes.strip_names import strip_names
-    from luciole.tools.data import asked_data
 
     _check(arguments)
     model = api.load(arguments.input_model)
-    data = asked_data(arguments, model.graph, arguments.input_data, limit=arguments.calibration)
-    if arguments.finetune:
-        _check_trainable(model, data, arguments)
+    split = asked_split(arguments, model.graph, arguments.input_data)
+    training = _training_data(arguments, model, split) if arguments.finetune else None
     with console.tracked(arguments.json) as track:
-        result = _quantized(model, data, arguments, track)
-        if arguments.finetune:
-            training = _training_data(arguments, model, data)
+        result = _quantized(model, split, arguments, track)
+        if training is not None:
             tuned = _tuned(model, training, result, arguments, track)
             _enter(tuned, result, model, training)
-        result = _with_spared(result, model, data, arguments, track)
+        result = _with_spared(result, model, split, arguments, track)
     if arguments.strip_names:
         strip_names(result.model)
-        result.report.bytes_after = len(exporters.to_bytes(result.model))
+    code = write_proved(result, model, split.judges, arguments.output_model, arguments)
     if arguments.report:
         write_file(arguments.report, console.to_json(result.report.to_json()))
-    exporters.save(result.model, arguments.output_model)
     _tell(result, arguments)
-    return FINE
+    return code
 
 
-def _quantized(model: Model, data: Data, arguments: argparse.Namespace, track: Track) -> Result:
+def _quantized(model: Model, split: Split, arguments: argparse.Namespace, track: Track) -> Result:
     """Learn levels as the options say."""
     from luciole import api
     from luciole.lquantizer import Settings
@@ -214,7 +216,7 @@ def _quantized(model: Model, data: Data, arguments: argparse.Namespace, track: T
     )
     return api.quantize(
         model,
-        data.records,
+        split.learned,
         encode_bits=_encode_bits(arguments.encode_bits),
         input_bits=arguments.input_bits,
         weight_bits=arguments.weight_bits,
@@ -230,6 +232,7 @@ def _quantized(model: Model, data: Data, arguments: argparse.Namespace, track: T
         levels_only=bool(arguments.auto_bits and arguments.finetune),
         settings=published if arguments.method == "published" else None,
         seed=arguments.seed,
+        proof=False,
         track=track,
     )
 
@@ -249,18 +252,15 @@ def _has_schemes(arguments: argparse.Namespace) -> bool:
 
 
 def _with_spared(
-    result: Result, model: Model, data: Data, arguments: argparse.Namespace, track: Track
+    result: Result, model: Model, split: Split, arguments: argparse.Namespace, track: Track
 ) -> Result:
     """Let layers without levels be what they are to be: after a fine-tuning, which needs floats."""
-    from luciole import exporters
     from luciole.lquantizer import FitOptions, with_integers
 
     fit = FitOptions(config=arguments.config, spared=arguments.spared, seed=arguments.seed)
     if arguments.spared == "float" or _has_schemes(arguments):
         return result
-    found = with_integers(result, model, data.records, fit, track)
-    found.report.bytes_after = len(exporters.to_bytes(found.model))
-    return found
+    return with_integers(result, model, split.learned, fit, track)
 
 
 def _target_drop(arguments: argparse.Namespace) -> float | None:
@@ -271,20 +271,27 @@ def _target_drop(arguments: argparse.Namespace) -> float | None:
     return drop
 
 
-def _training_data(arguments: argparse.Namespace, model: Model, data: Data) -> Data:
-    """Read all records to fine-tune on, where these are others than levels were learned from."""
-    from luciole.tools.data import asked_data
+def _training_data(arguments: argparse.Namespace, model: Model, split: Split) -> Data:
+    """Read all records to fine-tune on, where these are others than levels were learned from, but
+    those that judge the file; refuse a network and labels that nothing can be trained by before the
+    work of fitting it.
+    """
+    from luciole.lquantizer.training.labels import Labels
+    from luciole.tools.data import Data, asked_data
 
-    if not (arguments.finetune_data or arguments.labels or arguments.calibration):
-        return data
-    source = arguments.finetune_data or arguments.input_data
-    return asked_data(
-        arguments, model.graph, source, labels=arguments.labels, note=" (fine-tuning)"
-    )
+    data = Data(dict(split.learned))
+    if arguments.finetune_data or arguments.labels or arguments.calibration:
+        source, labels = arguments.finetune_data or arguments.input_data, arguments.labels
+        read = asked_data(arguments, model.graph, source, labels=labels, note=" (fine-tuning)")
+        data = without(read, split)
+    if arguments.labels and data.labels is not None:
+        Labels.of(model, data.records, data.labels, arguments.labelled_output)
+    _check_trainable(model, data, arguments)
+    return data
 
 
 def _check_trainable(model: Model, data: Data, arguments: argparse.Namespace) -> None:
-    """Refuse a network that cannot be trained before the work of fitting it."""
+    """Refuse a network that cannot be trained."""
     from luciole.ir.passes.unroll_lstm import unroll_lstm
     from luciole.lquantizer.training import check_teacher
 
@@ -314,9 +321,11 @@ def _tuned(
         data.records,
         epochs=arguments.finetune,
         labels=data.labels if arguments.labels else None,
+        labelled_output=arguments.labelled_output,
         settings=settings,
         checkpoint=arguments.checkpoint,
         resume=arguments.resume,
+        proof=False,
         report=console.say,
         track=track,
     )
@@ -326,7 +335,6 @@ def _enter(tuned: FinetuneResult, result: Result, model: Model, data: Data) -> N
     """Let the result be the fine-tuned model; layers are judged on records held back."""
     from dataclasses import asdict
 
-    from luciole import exporters
     from luciole.lquantizer.network.measure import add_stage
 
     if tuned.gained:
@@ -338,7 +346,6 @@ def _enter(tuned: FinetuneResult, result: Result, model: Model, data: Data) -> N
         result.report.warnings.append(f"fine-tuning {tuned.summary()}")
     result.model = tuned.model
     result.report.finetuning = [asdict(epoch) for epoch in tuned.history]
-    result.report.bytes_after = len(exporters.to_bytes(tuned.model))
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -403,8 +410,8 @@ def _check_finetuning(arguments: argparse.Namespace) -> None:
         raise UsageError("--finetune trains learned levels beside floats: no schemes in --config")
     if arguments.finetune is not None and arguments.finetune < 1:
         raise UsageError(f"--finetune is {arguments.finetune}: at least 1 epoch is needed")
-    training = ("finetune_data", "labels", "learning_rate", "hints", "shift", "mirror")
-    options = (*training, "checkpoint", "resume")
+    training = ("finetune_data", "labels", "labelled_output", "learning_rate", "hints", "shift")
+    options = (*training, "mirror", "checkpoint", "resume")
     given = [name for name in options if vars(arguments)[name]]
     if arguments.finetune is None and given:
         raise UsageError(f"--{given[0]} goes with --finetune EPOCHS")
@@ -438,6 +445,8 @@ def _tell(result: Result, arguments: argparse.Namespace) -> None:
         shown = [console.shortened(name, _LONGEST_NAME) for name in names]
         console.show(f"left alone, {why}: {', '.join(shown)}")
     console.show(_float_line(report))
+    if not show_proof(report.proof):
+        return
     before, after = console.size_text(report.bytes_before), console.size_text(report.bytes_after)
     console.show(f"{arguments.output_model}: {before} -> {after} in {report.seconds:.1f} s")
 

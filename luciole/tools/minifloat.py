@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from luciole.tools.common import console
 from luciole.tools.common.command import (
-    FINE,
     UsageError,
     a_model,
     add_calibration,
@@ -19,10 +18,14 @@ from luciole.tools.common.command import (
     parser_for,
     run_program,
 )
+from luciole.tools.proving.files import show_proof, write_proved
+from luciole.tools.proving.options import add_proof, asked_split
 
 if TYPE_CHECKING:
-    from luciole.ir import Array, Model
+    from luciole.interpreter.records import Track
+    from luciole.ir import Model
     from luciole.lquantizer import MinifloatOptions, Report, Result
+    from luciole.lquantizer.judging.records import Split
 
 _EXAMPLE = """examples:
   luciole quantize net.tflite -o q.circle --scheme minifloat --exponent 5 --mantissa 5
@@ -40,6 +43,7 @@ def main(argv: Sequence[str], program: str = "luciole quantize") -> int:
     for group in (_add_number_arguments, _add_search_arguments, _add_data_arguments):
         group(parser)
     parser.add_argument("--report", metavar="FILE", help="also write the report as JSON")
+    add_proof(parser)
     add_custom(parser)
     add_common(parser)
     return run_program(argv, parser, _run)
@@ -73,7 +77,7 @@ def _add_data_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from luciole import api, exporters
+    from luciole import api
     from luciole.files import check_writable, write_file
     from luciole.tools.common.writing import check_output
 
@@ -82,14 +86,17 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.report:
         check_writable(arguments.report)
     model = api.load(arguments.model)
-    records, labels = _records(arguments, model)
+    split = None
+    if arguments.data is not None:
+        split = asked_split(arguments, model.graph, arguments.data, arguments.labels)
     with console.tracked(arguments.json) as track:
-        result = api.quantize(model, records, options, labels=labels, track=track)
+        result = _quantized(model, split, options, arguments, track)
+    judges = None if split is None else split.judges
+    code = write_proved(result, model, judges, arguments.output, arguments)
     if arguments.report:
         write_file(arguments.report, console.to_json(result.report.to_json()))
-    exporters.save(result.model, arguments.output)
     _tell(result, arguments)
-    return FINE
+    return code
 
 
 def _options(arguments: argparse.Namespace) -> MinifloatOptions:
@@ -112,22 +119,23 @@ def _options(arguments: argparse.Namespace) -> MinifloatOptions:
     )
     if options.needs_data and arguments.data is None:
         raise UsageError("--scaled and --search learn from data: give --data")
-    if not options.needs_data and arguments.data is not None:
-        raise UsageError("without --scaled and --search nothing reads --data: leave it out")
     return options
 
 
-def _records(
-    arguments: argparse.Namespace, model: Model
-) -> tuple[dict[str, Array] | None, Array | None]:
-    """Read records by input name, and labels where they are asked for."""
-    from luciole.tools.data import asked_data
+def _quantized(
+    model: Model,
+    split: Split | None,
+    options: MinifloatOptions,
+    arguments: argparse.Namespace,
+    track: Track,
+) -> Result:
+    """Round the model's numbers; without ``--scaled`` and ``--search`` records only judge."""
+    from luciole import api
 
-    if arguments.data is None:
-        return None, None
-    given = {"limit": arguments.calibration, "labels": arguments.labels}
-    found = asked_data(arguments, model.graph, arguments.data, **given)
-    return dict(found.records), None if arguments.labels is None else found.labels
+    used = split if options.needs_data else None
+    records = None if used is None else used.learned
+    labels = None if used is None or arguments.labels is None else used.labels
+    return api.quantize(model, records, options, labels=labels, proof=False, track=track)
 
 
 def _tell(result: Result, arguments: argparse.Namespace) -> None:
@@ -141,6 +149,8 @@ def _tell(result: Result, arguments: argparse.Namespace) -> None:
         console.print_table(_grid(report), "points of answers that are lost")
     rows = [(layer.short, layer.way or "", f"{layer.bytes_after:,}") for layer in report.layers]
     console.print_table(console.fitted([("layer", "<e,m>", "bytes of constants"), *rows]))
+    if not show_proof(report.proof):
+        return
     console.show(f"{arguments.output}: {_sizes(report)} in {report.seconds:.1f} s")
 
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from luciole.exporters.writer import writable
 from luciole.tools.common import console
 from luciole.tools.common.command import (
-    FINE,
     a_model,
     add_common,
     add_strip_names,
@@ -25,9 +25,12 @@ from luciole.tools.common.command import (
     parser_for,
     run_program,
 )
+from luciole.tools.proving.files import content_of, proved, show_proof, write_judged
+from luciole.tools.proving.options import add_proof
 
 if TYPE_CHECKING:
     from luciole.ir import Model
+    from luciole.lquantizer.proof import Proof
 
 
 def main(argv: Sequence[str] | None = None, program: str = "luciole optimize") -> int:
@@ -41,12 +44,12 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole optimize") -
         "--batch", type=int, metavar="N", help="the batch size of inputs that leave it open"
     )
     add_strip_names(parser)
+    add_proof(parser)
     add_common(parser)
     return run_program(argv, parser, _run)
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from luciole.exporters import save
     from luciole.importers.files import read
     from luciole.importers.reader import named
     from luciole.ir.passes.strip_names import strip_names
@@ -57,21 +60,31 @@ def _run(arguments: argparse.Namespace) -> int:
     found = read(arguments.model, arguments.batch)
     with named(Path(arguments.model)):
         model = found.sound()
-    before = _kinds(model)
+    original = model.clone()
     optimize(model)
     if arguments.strip_names:
         strip_names(model)
-    size = save(model, arguments.output)
-    _print(arguments, size, before, _kinds(model))
-    return FINE
+    content = content_of(model, arguments.output)
+    proof = None
+    if not arguments.no_proof:
+        proof = proved(content, arguments.output, original, same=True)
+    code = write_judged(content, arguments.output, proof, arguments.keep)
+    _print(arguments, len(content), _kinds(original), _kinds(model), proof)
+    return code
 
 
 def _print(
-    arguments: argparse.Namespace, size: int, before: Counter[str], after: Counter[str]
+    arguments: argparse.Namespace,
+    size: int,
+    before: Counter[str],
+    after: Counter[str],
+    proof: Proof | None,
 ) -> None:
     if arguments.json:
-        content = {"output": arguments.output, "bytes": size}
+        content = {"output": arguments.output, "bytes": size, "proof": proof and asdict(proof)}
         console.print_json({**content, "before": dict(before), "after": dict(after)})
+        return
+    if not show_proof(proof):
         return
     gone = ", ".join(f"{n} {kind}" for kind, n in (before - after).most_common())
     console.show(

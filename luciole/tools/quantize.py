@@ -24,6 +24,8 @@ from luciole.tools.common.command import (
     run_program,
     with_dashes,
 )
+from luciole.tools.proving.files import show_proof, write_proved
+from luciole.tools.proving.options import add_proof, asked_split
 from luciole.tools.uniform_training import (
     add_training_arguments,
     check_training,
@@ -33,10 +35,11 @@ from luciole.tools.uniform_training import (
 )
 
 if TYPE_CHECKING:
-    from luciole.interpreter.records import Track
-    from luciole.ir import Array, Model
+    from luciole.interpreter.records import Records
+    from luciole.ir import Model
     from luciole.lquantizer import Result
     from luciole.lquantizer.compatible.choosing import WholeOptions
+    from luciole.lquantizer.judging.records import Split
 
 LEARNED = "learned"
 """The scheme of ``lquantizer``, which has options of its own."""
@@ -94,6 +97,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole quantize") -
     _add_scheme_arguments(parser)
     add_training_arguments(parser)
     add_strip_names(parser)
+    add_proof(parser)
     add_data_bounds(parser)
     add_custom(parser)
     add_common(parser)
@@ -275,9 +279,8 @@ def _add_range_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from luciole import api, exporters
-    from luciole.files import check_writable, write_file
-    from luciole.ir.passes.strip_names import strip_names
+    from luciole import api
+    from luciole.files import check_writable
     from luciole.tools.common.writing import check_apart, check_output
 
     is_converted = arguments.simulate or arguments.requantize is not None
@@ -294,22 +297,35 @@ def _run(arguments: argparse.Namespace) -> int:
     model = api.load(arguments.model)
     if options is None:
         return _convert(arguments, model)
-    records = _records(arguments, model)
+    split = _split(arguments, model)
+    records = None if split is None else split.learned
     if arguments.sensitivity:
         return _show_sensitivity(model, records, options, arguments)
+    training = training_data(arguments, model, split) if is_trained(arguments) else None
     with console.tracked(arguments.json) as track:
-        result = _quantized(model, records, options, track)
-        if is_trained(arguments):
-            train(result, model, training_data(arguments, model), arguments, track)
+        result = api.quantize(model, records, options, proof=False, track=track)
+        if training is not None:
+            train(result, model, training, arguments, track)
+    return _finish(result, model, split, arguments)
+
+
+def _finish(
+    result: Result, model: Model, split: Split | None, arguments: argparse.Namespace
+) -> int:
+    """Write the file that its bytes prove, the report and the ranges, and tell people."""
+    from luciole.files import write_file
+    from luciole.ir.passes.strip_names import strip_names
+
+    if arguments.strip_names:
+        strip_names(result.model)
+    judges = None if split is None else split.judges
+    code = write_proved(result, model, judges, arguments.output, arguments)
     if arguments.report:
         write_file(arguments.report, console.to_json(result.report.to_json()))
     if arguments.save_ranges and result.ranges is not None:
         result.ranges.save(arguments.save_ranges)
-    if arguments.strip_names:
-        strip_names(result.model)
-    result.report.bytes_after = exporters.save(result.model, arguments.output)
     _tell(result, arguments)
-    return FINE
+    return code
 
 
 _CHOICES: tuple[str, ...] = (
@@ -332,22 +348,16 @@ _CHOICES: tuple[str, ...] = (
 
 def _convert(arguments: argparse.Namespace, model: Model) -> int:
     """Change a network that has integers already."""
-    from luciole import api, exporters
-    from luciole.files import write_file
-    from luciole.ir.passes.strip_names import strip_names
+    from luciole import lquantizer
+    from luciole.quantizing import note_sizes
 
     _refuse_beside_conversion(arguments)
     if arguments.simulate:
-        result = api.simulate(model)
+        result = lquantizer.simulate(model)
     else:
-        result = api.requantize(model, arguments.requantize)
-    if arguments.strip_names:
-        strip_names(result.model)
-    result.report.bytes_after = exporters.save(result.model, arguments.output)
-    if arguments.report:
-        write_file(arguments.report, console.to_json(result.report.to_json()))
-    _tell(result, arguments)
-    return FINE
+        result = lquantizer.requantize(model, arguments.requantize)
+    note_sizes(result, model)
+    return _finish(result, model, None, arguments)
 
 
 def _refuse_beside_conversion(arguments: argparse.Namespace) -> None:
@@ -361,7 +371,7 @@ def _refuse_beside_conversion(arguments: argparse.Namespace) -> None:
 
 def _show_sensitivity(
     model: Model,
-    records: dict[str, Array] | None,
+    records: Records | None,
     options: WholeOptions,
     arguments: argparse.Namespace,
 ) -> int:
@@ -389,7 +399,6 @@ def _show_sensitivity(
 def _options(arguments: argparse.Namespace) -> WholeOptions:
     """Read the options. Raises QuantizeError for what there is not, UsageError for missing data."""
     from luciole.lquantizer.compatible.choosing import options_for_network
-    from luciole.lquantizer.schemes import may_learn
 
     given = {name: getattr(arguments, name) for name in _CHOICES}
     options = options_for_network(_with_scheme(given))
@@ -399,8 +408,6 @@ def _options(arguments: argparse.Namespace) -> WholeOptions:
     takes_data = options.takes_data or learning is not None
     if arguments.save_ranges and not takes_data:
         raise UsageError(f"--scheme {options.scheme} has no ranges: leave --save_ranges out")
-    if not takes_data and not may_learn(options.scheme) and arguments.data is not None:
-        raise UsageError(f"--scheme {options.scheme} needs no data: leave --data out")
     check_training(arguments)
     if is_trained(arguments) and not options.needs_data:
         raise UsageError(f"--scheme {options.scheme} has no thresholds that could be trained")
@@ -430,21 +437,11 @@ def _learning(options: WholeOptions) -> str | None:
     return min(found, default=None)
 
 
-def _records(arguments: argparse.Namespace, model: Model) -> dict[str, Array] | None:
-    from luciole.tools.data import asked_data
-
+def _split(arguments: argparse.Namespace, model: Model) -> Split | None:
+    """Read the records that teach, and those that judge the file; None without data."""
     if arguments.data is None:
         return None
-    found = asked_data(arguments, model.graph, arguments.data, limit=arguments.calibration)
-    return dict(found.records)
-
-
-def _quantized(
-    model: Model, records: dict[str, Array] | None, options: WholeOptions, track: Track
-) -> Result:
-    from luciole import api
-
-    return api.quantize(model, records, options, track=track)
+    return asked_split(arguments, model.graph, arguments.data)
 
 
 def _tell(result: Result, arguments: argparse.Namespace) -> None:
@@ -464,5 +461,7 @@ def _tell(result: Result, arguments: argparse.Namespace) -> None:
         console.show(told.format(**report.judged) + " held back")
     if report.floats:
         console.show(f"computed with floats: {'; '.join(report.floats)}")
+    if not show_proof(report.proof):
+        return
     before, after = console.size_text(report.bytes_before), console.size_text(report.bytes_after)
     console.show(f"{arguments.output}: {before} -> {after} in {report.seconds:.1f} s")

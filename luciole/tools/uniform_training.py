@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING
 
 from luciole.tools.common import console
 from luciole.tools.common.command import UsageError
+from luciole.tools.proving.options import without
 
 if TYPE_CHECKING:
     from luciole.interpreter.records import Track
     from luciole.ir import Model
     from luciole.lquantizer import Result
+    from luciole.lquantizer.judging.records import Split
     from luciole.lquantizer.training import UniformSettings
     from luciole.tools.data.load import Data
 
 _DELAY, _FREEZE = 0.1, 0.7
 """Shares of the steps of ``--qat`` before tensors are rounded, and until ranges follow batches."""
 _OPTIONS = (
-    *("tune_data", "tune_weights", "tune_biases", "labels", "label_weight", "learning_rate"),
+    *("tune_data", "tune_weights", "tune_biases", "labels", "labelled_output"),
+    *("label_weight", "learning_rate"),
     *("gradient", "loss", "restarts", "shift", "mirror"),
 )
 
@@ -44,6 +47,9 @@ def add_training_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--tune-biases", action="store_true", help="--tune: biases, too")
     group.add_argument("--labels", metavar="NAME", help="--qat: class numbers, an array or FILE")
+    group.add_argument(
+        "--labelled-output", metavar="NAME", help="of several outputs, the one that --labels are of"
+    )
     group.add_argument("--label-weight", type=float, help="--qat: their share (default 0.5)")
     group.add_argument(
         "--learning-rate", type=float, help="of thresholds, in units of the calibrated ones"
@@ -73,14 +79,15 @@ def check_training(arguments: argparse.Namespace) -> None:
     given = [name for name in _OPTIONS if vars(arguments)[name]]
     if given and not is_trained(arguments):
         raise UsageError(f"--{given[0]} goes with --tune EPOCHS or --qat EPOCHS")
-    for name in ("labels", "label_weight"):
+    for name in ("labels", "labelled_output", "label_weight"):
         if arguments.qat is None and vars(arguments)[name]:
             raise UsageError(f"--{name} goes with --qat EPOCHS")
     for name in ("tune_weights", "tune_biases"):
         if arguments.tune is None and vars(arguments)[name]:
             raise UsageError(f"--{name} goes with --tune EPOCHS: --qat trains all")
-    if arguments.label_weight is not None and not arguments.labels:
-        raise UsageError("--label_weight goes with --labels NAME")
+    for name in ("labelled_output", "label_weight"):
+        if vars(arguments)[name] is not None and not arguments.labels:
+            raise UsageError(f"--{name} goes with --labels NAME")
     settings(arguments)
 
 
@@ -109,13 +116,17 @@ def settings(arguments: argparse.Namespace) -> UniformSettings:
     )
 
 
-def training_data(arguments: argparse.Namespace, model: Model) -> Data:
-    """Read the records to train on, with labels where these are asked for."""
+def training_data(arguments: argparse.Namespace, model: Model, split: Split | None) -> Data:
+    """Read the records to train on, with labels where these are asked for, but those that judge the
+    file. Raises QuantizeError for
+    labels that the network cannot be trained to.
+    """
+    from luciole.lquantizer.training.labels import Labels
     from luciole.tools.data import asked_data
 
     wanted = arguments.tune_data or ""
     source, limit = (arguments.data, int(wanted)) if wanted.isdigit() else (wanted, None)
-    return asked_data(
+    data = asked_data(
         arguments,
         model.graph,
         source or arguments.data,
@@ -123,6 +134,10 @@ def training_data(arguments: argparse.Namespace, model: Model) -> Data:
         labels=arguments.labels,
         note=" (training)",
     )
+    data = data if split is None else without(data, split)
+    if arguments.labels and data.labels is not None:
+        Labels.of(model, data.records, data.labels, arguments.labelled_output)
+    return data
 
 
 def train(
@@ -131,7 +146,7 @@ def train(
     """Let the result be the network trained to do what the float model does."""
     from dataclasses import asdict
 
-    from luciole import api, exporters
+    from luciole import api
 
     tuned = api.finetune(
         result,
@@ -139,7 +154,9 @@ def train(
         data.records,
         epochs=arguments.tune or arguments.qat,
         labels=data.labels if arguments.labels else None,
+        labelled_output=arguments.labelled_output,
         settings=settings(arguments),
+        proof=False,
         report=console.say,
         track=track,
     )
@@ -149,5 +166,5 @@ def train(
     else:
         result.report.warnings.append(line)
     result.model = tuned.model
+    result.rounded = None
     result.report.finetuning = [asdict(epoch) for epoch in tuned.history]
-    result.report.bytes_after = len(exporters.to_bytes(tuned.model))

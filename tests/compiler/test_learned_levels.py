@@ -239,6 +239,31 @@ def test_it_refuses_numbers_without_a_fixed_point() -> None:
             program_of(odd.model(x))
 
 
+def test_it_refuses_an_output_so_large_that_the_others_have_no_places(tmp_path: Path) -> None:
+    """A thousand times larger is fine still, and within what the program states."""
+    layer, x = random_layer(40, 9, 2, 2), random_input((1, 40))
+    for factor, is_refused in ((1e3, False), (1e9, True), (1e20, True)):
+        layer.weights_scales[3] *= np.float32(factor)
+        model = layer.model(x)
+        if is_refused:
+            with pytest.raises(UnsupportedError, match=r"half of its outputs reach .* another"):
+                program_of(model)
+            continue
+        program = program_of(model)
+        stated = max(call.fixed.error for call in program.calls if call.fixed)
+        (found,) = built(program, tmp_path).run({model.graph.inputs[0].name: x})
+        others = np.arange(9) != 3
+        off = np.abs(found - oracle(layer, x))[:, others].max()
+        assert off <= stated < 0.01
+
+
+def test_it_refuses_an_offset_that_is_no_number() -> None:
+    x = random_input((1, 9))
+    odd = replace(random_layer(9, 3, 1, 1), input_offset=np.nan)
+    with pytest.raises(UnsupportedError, match="bases, biases or offsets are not finite"):
+        program_of(odd.model(x))
+
+
 def test_it_refuses_what_does_not_suit_the_model() -> None:
     model = lq_dense((9, 3), 2)
     with pytest.raises(OptionError, match="is float: give bytes or float"):

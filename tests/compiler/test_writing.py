@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from luciole.compiler import Compiled, CompileOptions
+from luciole.compiler import Compiled, CompileOptions, Program, compile_model
 from luciole.compiler.headers import needed, pieces, struct_fields
 from luciole.compiler.options import OptionError
 from luciole.compiler.self_test import random_records, self_test
 from luciole.compiler.text import Names, comment, number, table
-from luciole.ir import Graph, LucioleError, Model, UnsupportedError
+from luciole.ir import Graph, LucioleError, Model, TensorType, UnsupportedError
 from luciole.ir.graph import Signature
+from luciole.ir.ops.activations import Tanh
 from luciole.tools.random_models import lq_dense
-from tests.compiler_support import built, needs_compiler, program_of, run_sound
+from tests.compiler_support import (
+    COMPILERS,
+    STRICT,
+    built,
+    needs_compiler,
+    program_of,
+    run_sound,
+)
 
 
 def test_a_person_finds_each_layer_its_shape_and_its_bytes() -> None:
@@ -58,11 +68,78 @@ def test_names_cannot_end_a_comment(text: str) -> None:
 
 
 def test_names_are_identifiers_that_are_given_once() -> None:
-    names = Names("arena")
-    found = [names.of(t) for t in ("int", "a/b;C d", "c d", "9", "", "luc_x", "ARENA", "\u00fc")]
+    names = Names("t_run")
+    texts = ("int", "a/b;C d", "c d", "9", "", "luc_x", "T_run", "\u00fc", "t_int")
+    found = [names.of(text) for text in texts]
     assert len(set(found)) == len(found)
     assert all(name.isidentifier() and name.isascii() for name in found)
-    assert not {"int", "arena", "luc_x"} & set(found)
+    assert all(name.startswith("t_") for name in found)
+    assert "t_run" not in found
+
+
+WORDS = [
+    *("int", "float", "for", "while", "register", "restrict", "inline", "main", "memcpy", "memset"),
+    *("arena", "AT", "has_begun", "NULL", "int8_t", "uint32_t", "size_t", "linux", "unix", "i386"),
+    *("typeof", "asm", "true", "false", "bool", "and", "or", "not", "xor", "bitand", "compl"),
+    *("class", "new", "delete", "this", "template", "namespace", "operator", "virtual", "nullptr"),
+    *("constexpr", "static_assert", "alignas", "alignof", "thread_local", "wchar_t", "export"),
+    *("friend", "mutable", "explicit", "typename", "requires", "concept", "co_await", "luc_relu"),
+    *("run", "reset", "t", "t_run", "x", "x_", "_x", "__x", "INT8_C", "EOF", "errno", "signal"),
+    *("abs", "y0", "index", "inputs", "outputs"),
+]
+
+
+def worded(count: int, name: str = "net") -> Program:
+    """A program whose first inputs, whose tensors and whose outputs are called by such words."""
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    for word in WORDS[:count]:
+        graph.add_input(word, (1, 2))
+    value = graph.inputs[0]
+    for word in WORDS[count:]:
+        graph.append(Tanh(value), word)
+        value = graph.ops[-1].results[0]
+    graph.outputs = [op.results[0] for op in graph.ops[-count:]]
+    return compile_model(model, CompileOptions(name))
+
+
+@needs_compiler
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("standard", ["c99", "gnu99", "gnu17"])
+@pytest.mark.parametrize(("count", "name"), [(2, "net"), (len(WORDS) - 4, "t")])
+def test_no_name_is_a_word_of_c(
+    compiler: str, standard: str, count: int, name: str, tmp_path: Path
+) -> None:
+    program = worded(count, name)
+    for file, text in program.files.items():
+        (tmp_path / file).write_text(text)
+    words = [compiler, *STRICT[1:], f"-std={standard}", "-c", f"{name}.c", "-o", "net.o"]
+    subprocess.run(words, check=True, cwd=tmp_path)
+
+
+@pytest.mark.skipif(not shutil.which("g++"), reason="there is no C++ compiler")
+@pytest.mark.parametrize("standard", ["c++11", "gnu++17", "c++20"])
+def test_no_name_is_a_word_of_cpp(standard: str, tmp_path: Path) -> None:
+    for file, text in worded(len(WORDS) - 4).files.items():
+        (tmp_path / file).write_text(text)
+    (tmp_path / "main.cpp").write_text('#include "net.h"\nint main() { return 0; }\n')
+    subprocess.run(
+        ["g++", "-Wall", "-Werror", f"-std={standard}", "-fsyntax-only", "main.cpp"],
+        check=True,
+        cwd=tmp_path,
+    )
+
+
+@needs_compiler
+def test_a_source_beside_the_header_of_another_network_refuses_to_compile(tmp_path: Path) -> None:
+    one, other = (program_of(lq_dense((9, size, 4), 1)) for size in (5, 6))
+    (tmp_path / "net.c").write_text(one.source)
+    for header, code in ((other.header, 1), (one.header, 0)):
+        (tmp_path / "net.h").write_text(header)
+        words = ["cc", "-std=c99", "-fsyntax-only", "net.c"]
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == code
+        assert ("net.h and net.c are not of the same network" in done.stderr) is bool(code)
 
 
 @needs_compiler
@@ -129,6 +206,16 @@ def test_threads_may_call_a_library(tmp_path: Path) -> None:
         assert list(pool.map(found, range(4))) == [{one} for one in wanted]
 
 
+def test_a_program_refuses_tensors_that_c_has_no_type_for() -> None:
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    words = graph.add_input("words", (2,))
+    words.dtype = TensorType.STRING
+    graph.outputs = [words]
+    with pytest.raises(UnsupportedError, match="tensor 'words' is STRING: it has no C form"):
+        program_of(model)
+
+
 @pytest.mark.parametrize("name", ["string", "a b", "caf\u00e9", "*/", "9", ""])
 def test_names_that_c_does_not_take_are_refused(name: str) -> None:
     with pytest.raises(OptionError, match=r"C has a header of that name|make a name"):
@@ -139,15 +226,15 @@ def test_arguments_are_called_what_a_signature_does() -> None:
     model = lq_dense((9, 4), 1)
     x, y = model.graph.inputs[0], model.graph.outputs[0]
     model.signatures.append(Signature("s", model.graph, [("image", x)], [("digit", y)]))
-    assert "int net_run(const float image[9], float digit[4]);" in program_of(model).header
-    wanted = "int net_run(const float image[9], int32_t digit_class["
+    assert "int net_run(const float t_image[9], float t_digit[4]);" in program_of(model).header
+    wanted = "int net_run(const float t_image[9], int32_t t_digit_class["
     assert wanted in program_of(model, output="class").header
 
 
 def test_long_names_begin_with_a_whole_word() -> None:
     text = "sequential_1/dense_hidden_layer_1/MatMul"
-    assert Names().of(text) == "dense_hidden_layer_1_matmul"
-    assert Names().of("x" * 50) == "x" * 32
+    assert Names().of(text) == "t_dense_hidden_layer_1_matmul"
+    assert Names().of("x" * 50) == "t_" + "x" * 32
 
 
 @needs_compiler

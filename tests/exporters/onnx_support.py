@@ -12,7 +12,8 @@ import onnxruntime  # type: ignore[import-untyped]  # it has no types
 from luciole.exporters import to_bytes
 from luciole.importers.onnx.model import from_bytes
 from luciole.interpreter import Interpreter
-from luciole.ir import Array, Model
+from luciole.ir import Array, Graph, Model, Op
+from luciole.ir.dtypes import NUMPY, integer_range
 
 OTHER = 1e-5
 """How far two runtimes' floats may be apart, of the largest number."""
@@ -82,3 +83,20 @@ def constants(model: Model) -> list[bytes]:
 def back(content: bytes) -> Model:
     """The model that a file is read as."""
     return from_bytes(content).model
+
+
+def codes(model: Model, seed: int) -> list[Array]:
+    """Random codes of every input."""
+    rng = np.random.default_rng(seed)
+    limits = [integer_range(v.dtype) or (0, 1) for v in model.graph.inputs]
+    pairs = zip(model.graph.inputs, limits, strict=True)
+    return [rng.integers(low, high + 1, v.dims).astype(NUMPY[v.dtype]) for v, (low, high) in pairs]
+
+
+def alone(op: Op, graph: Graph, *names: str) -> Model:
+    """A graph whose outputs are an operator's results."""
+    graph.append(op, *names)
+    graph.outputs = list(op.results)
+    model = Model()
+    model.add_graph(graph)
+    return model

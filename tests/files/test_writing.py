@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import stat
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from luciole.files import check_writable, replacing, write_file
+from luciole.files import check_writable, replacing, write_file, write_files
 from luciole.ir import LucioleError
 from tests.tools.running import left_behind
 
@@ -45,6 +46,25 @@ def test_what_fails_leaves_everything_as_it_was(tmp_path: Path) -> None:
         raise OSError(28, "no space")
     assert path.read_text() == "old"
     assert left_behind(tmp_path) == {"a.txt"}
+
+
+def test_several_files_are_written_together_or_not_at_all(tmp_path: Path) -> None:
+    first, second, link = tmp_path / "a.h", tmp_path / "a.c", tmp_path / "link"
+    first.write_text("old")
+    link.symlink_to("a.h")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.raises(LucioleError, match=r"cannot write .*/a\.c: File too large"):
+            write_files({link: "new", second: b"x" * 2000})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert first.read_text() == "old"
+    assert left_behind(tmp_path) == {"a.h", "link"}
+    write_files({link: "new", second: b"x" * 2000})
+    assert (first.read_text(), second.stat().st_size) == ("new", 2000)
+    assert link.is_symlink()
+    assert left_behind(tmp_path) == {"a.h", "link", "a.c"}
 
 
 @pytest.mark.parametrize("there", [True, False])

@@ -20,7 +20,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--subject",
         choices=subjects.SUBJECTS,
         default="models",
-        help="what is read: model files (default), data or recipes",
+        help="what is tried: model files (default), data, recipes, or what rewrites models",
     )
     parser.add_argument("--cases", type=int, default=5000, help="how many (default: 5000)")
     parser.add_argument("--seed", type=int, default=1, help="where they start from (default: 1)")

@@ -13,7 +13,7 @@ from luciole.kernels.core import registry
 _RELATIVE = 1e-4
 """How far floats may be apart, of the largest finite one: sums have another order."""
 
-_LARGEST = float(np.finfo(np.float32).max)
+LARGEST = float(np.finfo(np.float32).max)
 
 _TINY = 1e-30
 """What does not count: products pass through numbers with fewer digits."""
@@ -60,7 +60,7 @@ class Compared(Observer):
         given = [a for a in self._operands if a is not None and a.dtype.kind in "fc"]
         usual = all(np.isfinite(a).all() for a in given) or op.kind.startswith(("LQ_", "BCQ_"))
         given += [np.array(x) for x in op.attributes().values() if isinstance(x, float)]
-        hidden = hasattr(op, "activation") and _largest_sum(given) > _LARGEST
+        hidden = hasattr(op, "activation") and largest_sum(given) > LARGEST
         return usual and (hidden or not all(np.isfinite(a).all() for a in results))
 
     def _contents(self, value: Value) -> Array:
@@ -69,7 +69,7 @@ class Compared(Observer):
         return array
 
 
-def _largest_sum(given: list[Array]) -> float:
+def largest_sum(given: list[Array]) -> float:
     """A bound of any sum of products of the finite numbers."""
     largest = (float(np.abs(a[np.isfinite(a)]).max(initial=1)) for a in given)
     return prod(largest) * max((a.size for a in given), default=0)

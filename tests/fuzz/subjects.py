@@ -13,6 +13,7 @@ SUBJECTS = {
     "keras": "tests.fuzz.data.keras",
     "recipes": "tests.fuzz.data.recipes",
     "onnx": "tests.fuzz.data.onnx_files",
+    "rewrite": "tests.fuzz.rewritten",
 }
 
 

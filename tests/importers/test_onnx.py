@@ -14,7 +14,6 @@ import luciole
 from luciole.exporters import to_bytes
 from luciole.importers.onnx import OnnxReader
 from luciole.importers.onnx.model import from_bytes, from_proto
-from luciole.importers.onnx.recurrent import LONG
 from luciole.importers.onnx.rules import rule
 from luciole.importers.reader import reader_of_bytes
 from luciole.ir import Array, LucioleError, TensorType, UnsupportedError
@@ -88,17 +87,6 @@ def test_an_open_batch_size_stays_open() -> None:
     model = luciole.load(GOLDEN / "cnn.onnx")
     assert model.graph.inputs[0].shape == (None, 3, 32, 32)
     assert luciole.load(GOLDEN / "cnn.onnx", batch=5).graph.outputs[0].shape == (5, 10)
-
-
-def test_a_long_lstm_becomes_one_operator_and_a_note_says_that_it_keeps_its_state(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    written = tmp_path / "model.circle"
-    assert import_main([str(GOLDEN / "lstm.onnx"), "-o", str(written)]) == 0
-    assert "reset it before each sequence" in capsys.readouterr().err
-    kinds = [op.kind for op in luciole.load(written).graph.ops]
-    assert "UNIDIRECTIONAL_SEQUENCE_LSTM" in kinds
-    assert LONG <= 20
 
 
 def test_shapes_are_computed_while_importing() -> None:
@@ -476,3 +464,50 @@ def test_old_operator_sets_are_refused() -> None:
     model.opset_import[0].version = 5
     with pytest.raises(UnsupportedError, match="operator set 5"):
         from_proto(model)
+
+
+# ------------------------------------------------------------------------------------------ names
+def test_outputs_keep_the_names_that_the_file_gives_them() -> None:
+    """Behind a function's body, a loop, and what does nothing; an inner tensor has a name, too."""
+    body = helper.make_graph(
+        [
+            helper.make_node("Add", ["sum_in", "row"], ["y"]),
+            helper.make_node("Identity", ["y"], ["sum_out"]),
+        ],
+        "body",
+        [helper.make_empty_tensor_value_info(n) for n in ("sum_in", "row")],
+        [helper.make_empty_tensor_value_info(n) for n in ("sum_out", "y")],
+    )
+    nodes = [
+        helper.make_node("HannWindow", ["size"], ["window"]),
+        helper.make_node("DynamicQuantizeLinear", ["x"], ["codes", "scale", "zero"]),
+        helper.make_node("Scan", ["start", "x"], ["last", "y"], num_scan_inputs=1, body=body),
+        helper.make_node("Relu", ["last"], ["inner"]),
+        helper.make_node("Identity", ["inner"], ["same"]),
+        helper.make_node("Identity", ["x"], ["given"]),
+    ]
+    constants = {"size": np.array(4), "start": np.zeros(3, np.float32)}
+    model = onnx.ModelProto.FromString(network(nodes, {"x": (2, 3)}, **constants))
+    names = ["window", "scale", "last", "y", "same", "given"]
+    del model.graph.output[:]
+    model.graph.output.extend(helper.make_empty_tensor_value_info(n) for n in names)
+    content = model.SerializeToString()
+    x = numbers(2, 3)
+    results = luciole.Interpreter(from_bytes(content).model).run({"x": x})
+    assert list(results) == names
+    for got, want in zip(results.values(), session(content).run(names, {"x": x}), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("start", [-9, -4, -3, -1, 0, 2, 9])
+@pytest.mark.parametrize("end", [-(2**31), -4, -2, 0, 3, 9])
+@pytest.mark.parametrize("step", [-2, -1, 1, 2])
+def test_slices_that_begin_outside_are_those_of_onnxruntime(
+    start: int, end: int, step: int
+) -> None:
+    node = helper.make_node("Slice", ["x", "s", "e", "a", "t"], ["y"])
+    parts = {"s": start, "e": end, "a": 0, "t": step}
+    data = network([node], {"x": (3, 2)}, **{n: np.array([k]) for n, k in parts.items()})
+    x = numbers(3, 2)
+    (got,) = luciole.Interpreter(from_bytes(data).model).run({"x": x}).values()
+    np.testing.assert_array_equal(got, session(data).run(None, {"x": x})[0])

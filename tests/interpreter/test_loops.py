@@ -26,7 +26,7 @@ from luciole.ir.ops.slice import Slice
 from luciole.ir.passes.fuse_list_writes import fuse_list_writes
 from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.passes.scans import scan_of
-from tests.support import litert
+from tests.support import invoked_again, litert
 
 RNG = np.random.default_rng(5)
 STEPS, BATCH, INPUTS, UNITS = 5, 2, 3, 4
@@ -179,23 +179,14 @@ def test_loops_give_what_litert_gives(loop: Loop) -> None:
     model = model_of(loop)
     state = RNG.standard_normal((BATCH, UNITS)).astype(np.float32)
     wanted = litert(to_bytes(model, "tflite"), [X, state])
-    interpreter = Interpreter(model)
-    interpreter.allocate_tensors()
-    for detail, array in zip(interpreter.get_input_details(), (X, state), strict=True):
-        interpreter.set_tensor(detail["index"], array)
-    for _ in range(2):
-        interpreter.invoke()
-        for detail, result in zip(interpreter.get_output_details(), wanted, strict=True):
-            found = interpreter.get_tensor(detail["index"])
-            np.testing.assert_allclose(
-                found, result, rtol=0, atol=1e-5
-            )  # sums of hyperbolic tangents
+    for found, result in zip(invoked_again(Interpreter(model), (X, state)), wanted, strict=True):
+        np.testing.assert_allclose(found, result, rtol=0, atol=1e-5)  # sums of hyperbolic tangents
 
 
 def test_states_may_change_places() -> None:
     """LiteRT writes one over the other, so NumPy is asked."""
     model, state = model_of(Loop(swap=True)), np.ones((BATCH, UNITS), np.float32)
-    found = list(Interpreter(model).run({"x": X, "state": state}).values())[2]
+    found = invoked_again(Interpreter(model), (X, state))[2]
     states = [state if n % 2 == 0 else 0 * state for n in range(STEPS)]
     wanted = [np.tanh(x @ W.T + s @ V.T) for x, s in zip(X, states, strict=True)]
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5)

@@ -36,7 +36,7 @@ from luciole.kernels.core import registry
 from luciole.kernels.core.errors import MemoryLimitError
 from luciole.kernels.core.meter import SLACK
 from tests.litert_support import ints
-from tests.support import litert, one_op
+from tests.support import invoked_again, litert, one_op
 
 TEXTS = [b"a", b"", b"\xff\0z\0", b"dd dd", "Glühwürmchen".encode(), b"a"]
 
@@ -233,7 +233,7 @@ def test_branches_pass_texts_on() -> None:
     interpreter = Interpreter(from_bytes(content))
     for way in (True, False):
         given = [np.array(way), texts(2, first=3)]
-        (found,) = interpreter.run({"c": given[0], "x": given[1]}).values()
+        (found,) = invoked_again(interpreter, given)
         assert found.tolist() == litert(content, given)[0].tolist()
 
 

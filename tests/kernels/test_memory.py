@@ -7,6 +7,7 @@ import ctypes
 import numpy as np
 import pytest
 
+from luciole.ir import Array
 from luciole.kernels.core.allocation import ALIGNMENT, SHELF, SMALL, side_by_side
 from luciole.kernels.core.memory import Memory
 from luciole.kernels.core.meter import Meter
@@ -33,6 +34,27 @@ def test_small_copies_of_a_plan_stand_one_behind_the_other() -> None:
     assert not first <= large < first + SHELF
     assert {(ctypes.c_uint8 * SMALL).from_address(place)[SMALL - 1] for place in others} == {7}
     assert (ctypes.c_uint8 * 65).from_address(first)[64] == 0
+
+
+def test_constants_are_packed_once_for_all_steps_of_a_plan() -> None:
+    weights, packs = np.arange(12, dtype=np.float32).reshape(3, 4), []
+
+    def place(source: Array, form: str) -> int:
+        def turned() -> Array:
+            packs.append(form)
+            return source.T
+
+        return Memory().keep_packed(source, form, turned, *source.shape[::-1])
+
+    with side_by_side():
+        first = place(weights, "turned")
+        assert place(weights, "turned") == first
+        assert place(weights, "otherwise") != first
+        assert place(weights[:2], "turned") != first
+        assert place(weights.copy(), "turned") != first
+    assert packs == ["turned", "otherwise", "turned", "turned"]
+    place(weights, "turned")
+    assert len(packs) == 5
 
 
 def test_scratch_is_zero_at_first() -> None:

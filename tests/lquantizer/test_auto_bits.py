@@ -15,10 +15,11 @@ from luciole.lquantizer.config import Choice, Config
 from luciole.lquantizer.search.additive import ACCURACY, SIZE, Table
 from luciole.lquantizer.search.auto_bits import OPTIONS, Widths
 from luciole.lquantizer.search.evaluate import Alone
+from luciole.lquantizer.search.judging import Judge
 from luciole.lquantizer.search.space import Gene, Space, is_learned
 from tests.lquantizer.test_uniform import images
 from tests.lquantizer.test_uniform import records as some
-from tests.networks import network, random
+from tests.networks import network, random, steps
 
 X = random(1, 40, 20)
 
@@ -76,9 +77,10 @@ def test_losses_fall_with_width_and_bytes_are_those_of_the_file() -> None:
 
 
 def test_a_target_size_is_kept_and_used() -> None:
-    small, large = (file_size(luciole.quantize(network(), X, encode_bits=k).model) for k in (1, 4))
+    results = (luciole.quantize(network(), X, encode_bits=k, proof=False) for k in (1, 4))
+    small, large = (file_size(result.model) for result in results)
     target = (small + large) // 2
-    result = luciole.quantize(network(), X, target_size=target)
+    result = luciole.quantize(network(), X, target_size=target, proof=False)
     assert small < file_size(result.model) <= target
     assert len(result.report.options) == 2 * len(OPTIONS)
 
@@ -118,6 +120,14 @@ def test_a_target_bounds_the_error_where_there_are_no_classes() -> None:
         found[target] = 100 * np.square(other - one).mean() / one.var()
         assert found[target] <= target * 1.001
     assert found[0.5] < found[50.0]
+
+
+def test_numbers_that_score_no_classes_have_no_answers_that_change() -> None:
+    model = steps(softmax=False)
+    data = {"x": random(5, 20, 6, 20)}
+    assert not Judge(model, data).has_classes
+    assert Judge(model, data).judge(model).agreement is None
+    assert Judge(steps(), data).judge(steps()).agreement == 1
 
 
 def test_a_target_drop_refuses_too_few_records() -> None:

@@ -11,15 +11,17 @@ import pytest
 import luciole
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
+from luciole.interpreter import InputError
 from luciole.interpreter.records import outputs_of
 from luciole.ir import Array, Model
 from luciole.ir.analysis.weights import weights_of
 from luciole.ir.analysis.widths import bits_of
 from luciole.ir.minifloat import Minifloat
+from luciole.ir.ops.elementwise_binary import Minimum
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.minifloat import MinifloatDecode, MinifloatRound, number_format
 from luciole.lquantizer import QuantizeError
-from tests.networks import network, random
+from tests.networks import network, random, steps
 
 SIZES = (20, 48, 4)
 DATA = random(3, 40, SIZES[0])
@@ -168,7 +170,7 @@ def test_data_that_cannot_be_used_are_refused() -> None:
     bad[3, 4] = np.nan
     with pytest.raises(QuantizeError, match=r"element .4. of record 3 is nan"):
         quantized(network(SIZES), bad, exponent=5, mantissa=5, scaled=True)
-    with pytest.raises(QuantizeError, match="40 records have 3 labels"):
+    with pytest.raises(InputError, match=r"the labels have shape \[3\], the answers \[40\]"):
         luciole.quantize(
             network(SIZES), DATA, scheme="minifloat", target_drop=1.0, labels=np.zeros(3)
         )
@@ -176,3 +178,47 @@ def test_data_that_cannot_be_used_are_refused() -> None:
         luciole.quantize(network((20, 8, 1)), DATA, scheme="minifloat", target_drop=1.0)
     with pytest.raises(QuantizeError, match="only the search of minifloats minds labels"):
         luciole.quantize(network(), DATA, scheme="int8", labels=np.zeros(40))
+
+
+@pytest.mark.parametrize("softmax", [True, False])
+def test_a_search_counts_the_answers_of_steps(softmax: bool) -> None:
+    model, data = steps(softmax=softmax), random(5, 60, 6, 20)
+    plain = answers(model, data).argmax(-1)
+    result = luciole.quantize(model, data, scheme="minifloat", target_drop=1.0, labels=plain)
+    changed = answers(result.model, data).argmax(-1) != plain
+    assert 0 < 100 * np.mean(changed) <= 1
+    drops = [tried["drop"] for tried in result.report.options]
+    assert any(drop == pytest.approx(100 * np.mean(changed)) for drop in drops)
+
+
+def test_a_search_refuses_numbers_of_steps_that_score_no_classes() -> None:
+    with pytest.raises(QuantizeError, match="first output scores classes"):
+        luciole.quantize(
+            steps(softmax=False), random(5, 9, 6, 20), scheme="minifloat", target_drop=1.0
+        )
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_minifloat_refuses_weights_that_are_no_numbers(number: float) -> None:
+    model = network(SIZES)
+    op = model.graph.ops[0]
+    assert isinstance(op, FullyConnected)
+    assert op.weights.data is not None
+    weights = op.weights.data.copy()
+    weights[3, 5] = number
+    op.weights.set_data(weights)
+    with pytest.raises(QuantizeError, match="weights of FULLY_CONNECTED 'fc1' are not all finite"):
+        quantized(model, exponent=4, mantissa=3)
+
+
+@pytest.mark.parametrize("number", [np.nan, -np.inf])
+def test_minifloat_refuses_constants_that_are_no_numbers_but_takes_masks(number: float) -> None:
+    model = network(SIZES)
+    graph, answer = model.graph, model.graph.outputs[0]
+    mask = graph.add_constant("mask", np.array([9, number, 9, 9], np.float32))
+    graph.outputs = [graph.append(Minimum(answer, mask), "masked").output]
+    if np.isnan(number):
+        with pytest.raises(QuantizeError, match="Minimum 'masked': 'mask' is not all numbers"):
+            quantized(model, exponent=4, mantissa=3)
+    else:
+        assert (answers(quantized(model, exponent=4, mantissa=3))[:, 1] < -100).all()

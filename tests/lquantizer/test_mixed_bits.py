@@ -8,18 +8,19 @@ import numpy as np
 import pytest
 
 import luciole
+from luciole.interpreter.records import outputs_of
 from luciole.ir import Model, TensorType
 from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.search.mixed_bits import Candidate, around, drop, path
 from tests.lquantizer.test_mixed import weights_by_kind
 from tests.lquantizer.test_sensitivity import COARSE, spoiled
 from tests.lquantizer.test_uniform import images, records
-from tests.networks import network
+from tests.networks import network, random, steps
 
 
 def made(model: Model, target: float) -> tuple[Model, dict[str, float]]:
     data = records(model, 80)
-    choices: dict[str, Any] = COARSE | {"scheme": "mixed", "target_drop": target}
+    choices: dict[str, Any] = COARSE | {"scheme": "mixed", "target_drop": target, "proof": False}
     result = luciole.quantize(model, data, **choices)
     return result.model, result.report.judged
 
@@ -62,6 +63,29 @@ def test_what_an_answer_is_worth_is_the_float_networks_word() -> None:
     found = np.array([[0.1, 0.9], [0.8, 0.2], [0.3, 0.7], [0.4, 0.6]])
     assert drop(wanted, found) == pytest.approx(100 * (0.6 - 0.4) / 4)
     assert drop(np.log(wanted), found) == pytest.approx(100 * (0.6 - 0.4) / 4)
+
+
+def test_what_steps_are_worth_is_a_mean_over_all_of_them() -> None:
+    wanted = np.array([[[0.6, 0.4], [0.9, 0.1]], [[0.2, 0.8], [0.5, 0.5]]])
+    found = np.array([[[0.1, 0.9], [0.8, 0.2]], [[0.3, 0.7], [0.4, 0.6]]])
+    assert drop(wanted, found) == pytest.approx(100 * (0.6 - 0.4) / 4)
+
+
+def test_mixed_counts_the_answers_of_steps() -> None:
+    model, data = steps(), random(5, 80, 6, 20)
+    result = luciole.quantize(model, {"x": data}, scheme="mixed", target_drop=5.0)
+    answers = [
+        outputs_of(luciole.Interpreter(m), {"x": data[1::2]})[m.graph.outputs[0].name].argmax(-1)
+        for m in (model, result.model)
+    ]
+    judged = result.report.judged
+    assert judged["agree"] == pytest.approx(100 * np.mean(answers[0] == answers[1]))
+    assert judged["agree"] > 90
+
+
+def test_mixed_refuses_outputs_that_score_no_classes() -> None:
+    with pytest.raises(QuantizeError, match="first output scores classes"):
+        luciole.quantize(steps(softmax=False), {"x": random(5, 9, 6, 20)}, scheme="mixed")
 
 
 def test_mixed_refuses_what_does_not_go() -> None:

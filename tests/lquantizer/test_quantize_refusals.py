@@ -13,7 +13,6 @@ from luciole.ir import Graph, Model
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.lquantizer import QuantizeError
 from tests.networks import network, random, two_inputs, value_named
-from tests.support import data_path
 
 X = random(50, 120, 20)
 
@@ -55,19 +54,6 @@ def test_quantize_refuses_a_config_for_a_layer_that_is_not_there() -> None:
     config = {"layers": [{"name": "fc9", "skip": True}]}
     with pytest.raises(QuantizeError, match="'fc9' matches no layer; the layers are fc1, fc2"):
         luciole.quantize(network(), X, config=config)
-
-
-def test_quantize_refuses_a_model_that_is_quantized_already() -> None:
-    once = luciole.quantize(network(), X).model
-    with pytest.raises(QuantizeError, match=r"already quantized \(2 layers have learned levels\)"):
-        luciole.quantize(once, X)
-
-
-def test_quantize_refuses_a_model_of_integers_as_quantized_already() -> None:
-    model = luciole.load(data_path("models/ad01_int8.tflite"))
-    x = np.zeros((4, 640), np.int8)
-    with pytest.raises(QuantizeError, match=r"already quantized \(10 layers have INT8 weights\)"):
-        luciole.quantize(model, {model.graph.inputs[0].name: x})
 
 
 @pytest.mark.parametrize(

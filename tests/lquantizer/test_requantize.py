@@ -9,10 +9,15 @@ import pytest
 
 import luciole
 from luciole.ir import Array, Graph, Model, Op, TensorType
+from luciole.ir.findings import Severity
 from luciole.ir.ops.batch_matmul import BatchMatMul
+from luciole.ir.ops.comparisons import Less
+from luciole.ir.ops.control_flow import While
+from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.pool_2d import AveragePool2D
 from luciole.ir.ops.reshape import Reshape
 from luciole.ir.quantization import Affine, stored_parameters
+from luciole.ir.verify import verify
 from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.rewrite.integers import weight_slot
 from tests.lquantizer.test_uniform import images, integers_of_litert, quantized
@@ -159,6 +164,43 @@ def test_what_has_no_kernel_on_uint8_stays_between_two_shifts() -> None:
     (old,) = luciole.Interpreter(before).run({"x": codes.astype(np.int8)}).values()
     (new,) = luciole.Interpreter(made.model).run({"x": (codes + 128).astype(np.uint8)}).values()
     np.testing.assert_array_equal(old.astype(int) + 128, new)
+
+
+def test_graphs_that_are_called_keep_their_integers() -> None:
+    """A loop that doubles codes three times: its graphs stay INT8, what is around is UINT8."""
+    before = looped()
+    made = luciole.requantize(before, "uint8")
+    assert made.report.warnings == [
+        "WHILE 'looped' has no kernel on UINT8: it stays between two QUANTIZE"
+    ]
+    assert not [f for f in verify(made.model) if f.severity is Severity.ERROR]
+    codes = np.array([[3, -5, 0, 11]])
+    (old,) = luciole.Interpreter(before).run({"x": codes.astype(np.int8)}).values()
+    np.testing.assert_array_equal(old, codes.reshape(2, 2) * 8)
+    (new,) = luciole.Interpreter(made.model).run({"x": (codes + 128).astype(np.uint8)}).values()
+    np.testing.assert_array_equal(new, codes.reshape(2, 2) * 8 + 128)
+
+
+def looped() -> Model:
+    """ADD to itself of codes with one scale, three times over, and RESHAPE."""
+    model, scale = Model(), Affine.single(0.5, 0, TensorType.INT8).table()
+    main, condition, body = (model.add_graph(Graph(n)) for n in ("main", "condition", "body"))
+    given = [graph.add_input("x", (1, 4), TensorType.INT8) for graph in (main, condition, body)]
+    seen, done = (graph.add_input("n", (1,), TensorType.INT32) for graph in (condition, body))
+    three = condition.add_constant("three", np.array([3], np.int32))
+    condition.outputs = [condition.append(Less(seen, three), "go on").output]
+    twice = body.append(Add(given[2], given[2]), "twice").output
+    one = body.add_constant("one", np.array([1], np.int32))
+    body.outputs = [twice, body.append(Add(done, one), "counted").output]
+    begin = main.add_constant("begin", np.array([0], np.int32))
+    loop = While((given[0], begin), condition_graph=condition, body_graph=body)
+    last = main.append(loop, "looped", "count").results[0]
+    shape = main.add_constant("shape", np.array([2, 2], np.int32))
+    end = main.append(Reshape(last, shape, new_shape=(2, 2)), "y").output
+    for value in (*given, twice, last, end):
+        value.quantization = scale
+    main.outputs = [end]
+    return model
 
 
 @pytest.mark.parametrize("to", ["int8", "uint8"])

@@ -26,7 +26,7 @@ from tests.lquantizer.test_ranges import normal, watched
 from tests.lquantizer.test_uniform import Builder, images
 from tests.networks import random
 
-NEAREST: dict[str, Any] = {"scheme": "int8", "rounding": "nearest"}
+NEAREST: dict[str, Any] = {"scheme": "int8", "rounding": "nearest", "proof": False}
 
 
 @pytest.fixture(scope="module")

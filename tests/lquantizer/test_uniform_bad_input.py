@@ -9,12 +9,15 @@ import numpy as np
 import pytest
 
 import luciole
-from luciole.ir import Array, LucioleError, Model, TensorType
+from luciole.interpreter.errors import InputError
+from luciole.ir import Array, LucioleError, Model, TensorType, Value
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.ops.elementwise_binary import Add, Mul
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.reshape import Reshape
+from luciole.ir.ops.shape import Shape as ShapeOf
+from luciole.ir.ops.variables import AssignVariable, ReadVariable, VarHandle
 from luciole.ir.quantization import Affine, stored_parameters
 from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.schemes import Rounding
@@ -245,6 +248,29 @@ def test_files_of_smaller_weights_alone_are_taken(scheme: str, before: str) -> N
     data = records(model, 12)
     made = luciole.quantize(once, data if scheme in SCHEMES else None, scheme=scheme).model
     assert error(model, made, data) < 0.15
+
+
+def test_a_variable_beside_layers_stays_as_it_is() -> None:
+    """VAR_HANDLE reads nothing: the dense layer behind what it holds becomes integers."""
+    b = Builder()
+    x = b.graph.add_input("x", (1, 8))
+    handle = b.graph.append(VarHandle(shared_name="state", container=""), "handle").output
+    b.graph.append(AssignVariable(handle, x))
+    held = b.graph.add_value(Value("held", TensorType.FLOAT32, (1, 8)))
+    b.graph.append(ReadVariable(handle), results=[held])
+    b.graph.outputs = [b.add(FullyConnected(held, b.weights(4, 8), b.weights(4)))]
+    data = records(b.model, 40)
+    made = luciole.quantize(b.model, data, scheme="int8").model
+    assert [op.kind for op in made.graph.ops if op.results[:1] and op.output.dtype.name == "INT8"]
+    assert error(b.model, made, data) < 0.02
+
+
+def test_quantize_refuses_records_for_a_network_without_an_input() -> None:
+    b = Builder()
+    handle = b.graph.append(VarHandle(shared_name="state", container=""), "handle").output
+    b.graph.outputs = [b.add(ShapeOf(handle, out_type=TensorType.INT32))]
+    with pytest.raises(InputError, match="the network has no input: nothing can be learned"):
+        luciole.quantize(b.model, {}, scheme="int8")
 
 
 def test_a_network_without_signature_keeps_none() -> None:

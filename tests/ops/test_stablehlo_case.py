@@ -13,7 +13,7 @@ from luciole.ir.ops.control_flow import StablehloCase
 from luciole.ir.ops.elementwise_binary import Add, Mul, Sub
 from luciole.ir.passes.inline_calls import inline_calls
 from luciole.ir.text.ssa import show
-from tests.support import litert
+from tests.support import invoked_again, litert
 
 X, Y = np.array([[1, 2, 3]], np.float32), np.array([[10, 20, 40]], np.float32)
 
@@ -38,7 +38,7 @@ def branches(*classes: type[Op]) -> Model:
 @pytest.mark.parametrize("index", [0, 1, 2, 3, -1, 100])
 def test_the_branch_of_a_number_runs_as_in_litert(index: int) -> None:
     model, number = branches(Add, Mul, Sub), np.array(index, np.int32)
-    (found,) = Interpreter(model).run({"index": number, "x": X, "y": Y}).values()
+    (found,) = invoked_again(Interpreter(model), [number, X, Y])
     (wanted,) = litert(to_bytes(model, "tflite"), [number, X, Y], "AUTO")
     np.testing.assert_array_equal(found, wanted, strict=True)
     np.testing.assert_array_equal(found, [X + Y, X * Y, X - Y][index if 0 <= index < 3 else 2])

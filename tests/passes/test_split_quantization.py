@@ -12,11 +12,16 @@ import pytest
 import luciole
 from luciole.interpreter import Interpreter
 from luciole.ir import Array, Graph, Model, Op, TensorType, Value
+from luciole.ir.findings import Severity
+from luciole.ir.ops.elementwise_binary import Add
+from luciole.ir.ops.elementwise_unary import Neg
+from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.passes.fuse_quantization import fuse_quantization, fuse_weights
 from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.passes.split_quantization import computes_with_integers, split_quantization
-from luciole.ir.quantization import stored_parameters
+from luciole.ir.quantization import Affine, stored_parameters
+from luciole.ir.verify import verify
 from luciole.lquantizer import QuantizeError, simulate
 from luciole.lquantizer.rewrite.integers import runs
 from tests.lquantizer.test_uniform import images, quantized
@@ -190,3 +195,49 @@ def test_litert_runs_a_simulated_network() -> None:
     (found,) = Interpreter(made).run({"x": x}).values()
     theirs = peer.get_tensor(peer.get_output_details()[0]["index"])
     assert np.abs(found - theirs).max() <= 4 / 256  # some rounding may fall to the other side
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_steps_of_a_bias_are_those_of_the_outputs(axis: int) -> None:
+    """Scales of a square matrix's other axis are as many, but no steps of the bias: no kernel runs
+    on them, and a layer that has them stays as it is.
+    """
+    model, scales = Model(), np.array([0.5, 0.25, 2.0, 1.0], np.float32)
+    graph = model.add_graph(Graph("main"))
+    x = graph.add_input("x", (1, 4), TensorType.INT8)
+    x.quantization = Affine.single(0.5, 0, TensorType.INT8).table()
+    weights = graph.add_constant("weights", np.arange(-8, 8, dtype=np.int8).reshape(4, 4))
+    weights.quantization = Affine.channels(scales, np.zeros(4), axis, TensorType.INT8).table()
+    bias = graph.add_constant("bias", np.array([8, -9, 5, 100], np.int32))
+    y = graph.append(FullyConnected(x, weights, bias), "y").output
+    y.quantization = Affine.single(0.5, 0, TensorType.INT8).table()
+    graph.outputs = [y]
+    if axis:
+        with pytest.raises(QuantizeError, match="nothing to simulate"):
+            simulate(model)
+        return
+    made = simulate(model).model
+    codes = np.array([[1, -2, 3, 4]], np.int8)
+    (found,) = Interpreter(made).run({"x": codes}).values()
+    real = 0.5 * codes @ (np.arange(-8, 8).reshape(4, 4) * scales[:, None]).T
+    wanted = real + np.array([8, -9, 5, 100]) * scales * 0.5
+    np.testing.assert_array_equal(found, np.clip(np.rint(wanted / 0.5), -128, 127))
+
+
+def test_a_result_of_plain_integers_keeps_its_operator_on_integers() -> None:
+    """NEG gives what it reads: a result without a scale cannot be the integers of a real number."""
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    x = graph.add_input("x", (1, 4), TensorType.INT8)
+    x.quantization = Affine.single(0.5, 0, TensorType.INT8).table()
+    twice = graph.append(Add(x, x), "twice").output
+    twice.quantization = Affine.single(1.0, 0, TensorType.INT8).table()
+    y = graph.append(Neg(twice), "y").output
+    assert y.quantization is None
+    graph.outputs = [y]
+    made = simulate(model)
+    assert [w for w in made.report.warnings if "NEG 'y' stays on integers" in w]
+    assert not [f for f in verify(made.model) if f.severity is Severity.ERROR]
+    codes = np.array([[1, -2, 3, 4]], np.int8)
+    (found,) = Interpreter(made.model).run({"x": codes}).values()
+    np.testing.assert_array_equal(found, -codes)

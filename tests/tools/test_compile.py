@@ -53,6 +53,24 @@ def test_two_files_are_written(
     assert done.out.startswith("small_net: ")
 
 
+@needs_compiler
+def test_a_full_disk_leaves_the_files_of_one_network(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("compile", model, "-o", tmp_path / "c", "--name", "net", "--library", "--self-test")
+    assert call(capsys, *words).code == 0
+    before = {path.name: path.read_bytes() for path in (tmp_path / "c").iterdir()}
+    assert sorted(before) == ["net.c", "net.h", "net.so", "net_test.c"]
+    luciole.save(lq_dense((16, 4), 2), model)
+    (tmp_path / "c" / "net_test.c").unlink()
+    (tmp_path / "c" / "net_test.c").mkdir()
+    done = call(capsys, *words)
+    assert done.code != 0
+    assert "net_test.c: it is a folder" in done.err
+    for name in ("net.c", "net.h", "net.so"):
+        assert (tmp_path / "c" / name).read_bytes() == before[name]
+
+
 def test_the_stack_is_told_with_what_measured_it(
     model: Path,
     tmp_path: Path,

@@ -10,11 +10,11 @@ import pytest
 
 import luciole
 from luciole.exporters import to_bytes
-from luciole.ir import Graph, Model, Signature, TensorType
+from luciole.ir import Array, Graph, Model, Signature, TensorType
 from luciole.ir.ops.quantize import Dequantize
 from luciole.schema.tables import QuantizationParameters
 from luciole.tools.data import write_hdf5
-from tests.networks import dense, network, random, two_inputs
+from tests.networks import dense, network, random, steps, two_inputs
 from tests.tools.running import Outcome, call
 
 Capture = pytest.CaptureFixture[str]
@@ -147,7 +147,7 @@ def test_eval_refuses_another_model_with_other_inputs(capsys: Capture, folder: P
 def test_eval_refuses_labels_of_another_shape(capsys: Capture, folder: Path) -> None:
     np.save("labels.npy", np.zeros((60, 2)))
     argv = ["eval", "model.circle", "--data", "train.hdf5", "--labels", "labels.npy"]
-    assert "60 answers, but the labels have shape [60, 2]" in call(capsys, *argv).error(2)
+    assert "the labels have shape [60, 2], the answers [60]" in call(capsys, *argv).error(2)
     np.save("labels.npy", np.zeros(59))
     assert "60 records need 60 labels" in call(capsys, *argv).error(1)
 
@@ -206,7 +206,7 @@ def test_one_output_is_judged_by_its_name_or_a_signature_s(
 
 def test_eval_refuses_outputs_that_choose_nothing(capsys: Capture, folder: Path) -> None:
     text = heads(capsys, "--output", "gate").error(2)
-    assert text.startswith("output 'gate' is one number for each record, of which none is the larg")
+    assert text.startswith("output 'gate' scores no classes: luciole diff")
     text = heads(capsys, "--output", "g").error(2)
     assert text == "there is no output 'g', only gate, kind, more"
     text = heads(capsys, "--per-class").error(2)
@@ -216,3 +216,63 @@ def test_eval_refuses_outputs_that_choose_nothing(capsys: Capture, folder: Path)
 def test_eval_refuses_another_model_without_that_output(capsys: Capture, folder: Path) -> None:
     text = heads(capsys, "--against", "model.circle").error(2)
     assert text == "the other model has 1 outputs, number 2 is judged"
+
+
+def stepwise(softmax: bool) -> Array:
+    """Write a network that answers in each of 6 steps, a worse one, and records with labels of
+    which 10 of 360 are wrong; returns the labels.
+    """
+    x = random(5, 60, 6, 20)
+    model, worse = steps(softmax=softmax), steps(softmax=softmax)
+    kernel = next(v for v in worse.graph.values if v.name == "fc2/weights")
+    assert kernel.data is not None
+    kernel.set_data(np.round(kernel.data * 2) / 2)
+    luciole.save(model, "steps.circle")
+    luciole.save(worse, "worse.circle")
+    answers = [
+        np.concatenate([i.run(row[None])[i.graph.outputs[0].name] for row in x]).argmax(-1)
+        for i in (luciole.Interpreter("steps.circle"), luciole.Interpreter("worse.circle"))
+    ]
+    labels = answers[0].copy()
+    labels[:10, 3] = (labels[:10, 3] + 1) % 4
+    np.savez("steps.npz", x_test=x, y_test=labels)
+    np.savez("alone.npz", x_test=x)
+    return np.asarray(answers)
+
+
+@pytest.mark.parametrize("softmax", [True, False])
+def test_steps_are_counted_one_by_one(capsys: Capture, folder: Path, softmax: bool) -> None:
+    one, other = stepwise(softmax)
+    argv = ["eval", "steps.circle", "--data", "steps.npz", "--against", "worse.circle", "--json"]
+    figures = json.loads(call(capsys, *argv).out)
+    assert figures["top1"] == pytest.approx(350 / 360)
+    assert figures["agreement"] == pytest.approx(np.mean(one == other))
+    assert figures["agreement"] < 1
+    assert np.sum(figures["confusion"]) == 360
+    bench = ["bench", "steps.circle", "--data", "steps.npz", "--json", "--num-runs", "2"]
+    measured = json.loads(call(capsys, *bench, "--min-secs", "0", "--warmup-runs", "1").out)
+    assert measured["top1"] == pytest.approx(350 / 360)
+
+
+def test_diff_counts_steps_one_by_one(capsys: Capture, folder: Path) -> None:
+    one, other = stepwise(softmax=True)
+    argv = ["diff", "steps.circle", "worse.circle", "--data", "alone.npz", "--json"]
+    (output,) = json.loads(call(capsys, *argv).out)["outputs"]
+    assert output["top1_match"] == pytest.approx(np.mean(one == other))
+    stepwise(softmax=False)
+    (output,) = json.loads(call(capsys, *argv).out)["outputs"]
+    assert "top1_match" not in output
+
+
+def test_eval_refuses_steps_that_score_no_classes(capsys: Capture, folder: Path) -> None:
+    stepwise(softmax=False)
+    argv = ["eval", "steps.circle", "--data", "alone.npz", "--against", "worse.circle"]
+    assert call(capsys, *argv).error(2).startswith("output 'fc2' scores no classes: luciole diff")
+
+
+def test_eval_refuses_labels_of_another_number_of_steps(capsys: Capture, folder: Path) -> None:
+    stepwise(softmax=True)
+    np.save("labels.npy", np.zeros((60, 5), np.int64))
+    argv = ["eval", "steps.circle", "--data", "alone.npz", "--labels", "labels.npy"]
+    text = "the labels have shape [60, 5], the answers [60, 6]: one label for each answer is needed"
+    assert call(capsys, *argv).error(2) == text

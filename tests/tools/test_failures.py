@@ -10,8 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from luciole import load
 from luciole.exporters import to_bytes
+from luciole.ir import Graph, Op
+from luciole.ir.passes import split_quantization
 from luciole.tools import lquantizer
+from luciole.tools.common.slips import place_of
 from luciole.tools.data import write_hdf5
 from tests.networks import network, random
 from tests.tools.running import call, left_behind
@@ -263,3 +267,31 @@ def test_lquantizer_refuses_a_model_it_cannot_run(capsys: Capture, folder: Path)
     text = call(capsys, *argv(input_model="odd.circle"), main=lquantizer.main).error(3)
     assert text.startswith("cannot run CUSTOM(Mystery) (1x): ")
     assert not Path("answer.circle").exists()
+
+
+def test_an_error_that_nobody_meant_names_operator_and_pass(
+    capsys: Capture, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one line; ``--debug`` still raises it."""
+
+    def slipping(graph: Graph, op: Op, *_: object) -> bool:
+        raise IndexError(f"tuple index out of range in {graph.name!r}")
+
+    monkeypatch.setattr(split_quantization, "_split", slipping)
+    words = ("quantize", "model.circle", "-o", "answer.circle", "--simulate")
+    text = call(capsys, *words).error(1)
+    (op, *_) = load("model.circle").graph.ops
+    assert text.startswith(f"{op}: luciole.ir.passes.split_quantization does not take it (IndexErr")
+    assert text.endswith("tuple index out of range in 'main'; --debug shows where)")
+    with pytest.raises(IndexError):
+        call(capsys, *words, "--debug")
+
+
+def test_an_error_of_the_machine_blames_no_operator() -> None:
+    def hungry(op: Op) -> None:
+        raise MemoryError(op.name)
+
+    with pytest.raises(MemoryError) as found:
+        hungry(network().graph.ops[0])
+    assert isinstance(found.value, Exception)
+    assert place_of(found.value) == ""

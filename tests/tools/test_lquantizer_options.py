@@ -239,13 +239,20 @@ def test_fine_tuning_uses_other_data(capsys: Capture, folder: Path) -> None:
     assert results[0] != results[1]
 
 
-def test_lquantizer_refuses_labels_for_a_model_without_a_softmax(
-    capsys: Capture, folder: Path
+def test_lquantizer_refuses_labels_that_are_no_classes_before_anything_is_learned(
+    capsys: Capture, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("tensorflow")
-    text = attempt(capsys, "--finetune", "1", "--labels", "test.npz:y_test").error(1)
-    assert text == "labels need a model with one output that is a softmax"
+    monkeypatch.setattr(luciole.api, "quantize", lambda *given, **more: 1 / 0)
+    np.save("labels.npy", np.arange(60))
+    text = attempt(capsys, "--finetune", "1", "--labels", "labels.npy").error(1)
+    assert text == "label 4 is 4: output 'b' scores the classes 0 to 3"
     assert not Path("answer.circle").exists()
+
+
+def test_labels_of_logits_are_learned(capsys: Capture, folder: Path) -> None:
+    pytest.importorskip("tensorflow")
+    tune = ("--encode_bits", "2", "--finetune", "2", "--labels", "test.npz:y_test")
+    assert "accuracy" in quantize(capsys, *tune).err
 
 
 @pytest.mark.parametrize("option", ["--mirror", "--shift=1"])

@@ -199,6 +199,16 @@ def logits(folder: Path) -> None:
     np.savez(folder / "data.npz", x_train=random(3, 30, 20), y_train=labels)
 
 
+def test_quantize_refuses_labels_that_are_no_classes_before_anything_is_learned(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(luciole.api, "quantize", lambda *given, **more: 1 / 0)
+    np.savez(folder / "data.npz", x_train=random(3, 30, 20), y_train=np.arange(30))
+    assert run(f"{STATIC} --qat 1 --labels y_train") == 1
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert told == "luciole: error: label 4 is 4: output 'b' scores the classes 0 to 3"
+
+
 def test_a_scheme_of_few_bits_is_trained_on_the_way(folder: Path) -> None:
     pytest.importorskip("tensorflow")
     logits(folder)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from luciole.exporters.writer import ModelWriter
 
 if TYPE_CHECKING:
-    from luciole.ir import Model
+    from luciole.ir import Model, Op
 
 
 class OnnxWriter(ModelWriter):
@@ -27,6 +27,15 @@ class OnnxWriter(ModelWriter):
     def exactly(self) -> OnnxWriter:
         """Make a writer of int8 layers whose codes are those of TFLite's kernels."""
         return OnnxWriter(self.opset, True)
+
+    def inexact(self, model: Model) -> list[Op]:
+        """List the operators on integers that have no form in exact arithmetic, where one is asked
+        for: QuantizeLinear rounds once, halves to even.
+        """
+        from luciole.exporters.onnx.rules import inexact
+        from luciole.ir.graph import all_ops
+
+        return inexact(all_ops(model.graphs)) if self.exact else []
 
     def parts(self, model: Model, use_buffer_offset: bool = False) -> Iterator[memoryview]:
         """Give a file's bytes in one part: constants have no other place than among the nodes."""

@@ -94,6 +94,25 @@ Rescale (sums, multiplier, unit, start, divisor, point, least, most) => (y)
     cut = Clip (code, least, most)
     y = Cast <to: int = 3> (cut)
 }}""",
+    "Scale": f"""
+<domain: "{DOMAIN}", opset_import: ["" : %], doc_string: "sums times numbers to codes">
+Scale (sums, factors, zero, least, most) => (y)
+{{
+    half = Constant <value: tensor = double {{0.5}}> ()
+    wide = Cast <to: int = 11> (sums)
+    steps = Mul (wide, factors)
+    size = Abs (steps)
+    whole = Floor (size)
+    left = Sub (size, whole)
+    above = GreaterOrEqual (left, half)
+    one = Cast <to: int = 11> (above)
+    nearest = Add (whole, one)
+    sign = Sign (steps)
+    rounded = Mul (sign, nearest)
+    code = Add (rounded, zero)
+    cut = Clip (code, least, most)
+    y = Cast <to: int = 3> (cut)
+}}""",
     "LQFullyConnected": f"""
 <domain: "{DOMAIN}", opset_import: ["" : %], doc_string: "y = q(x) W^T + b with learned levels">
 LQFullyConnected <hidden_size, {_ALSO}> ({_OPERANDS}) => (y)

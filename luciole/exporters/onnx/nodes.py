@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from luciole.ir import TensorType
+from luciole.ir.text.common import utf8
 
 
 class Term:
@@ -77,13 +78,14 @@ def drop_unused(body: Body) -> None:
 
 def assign_names(terms: Sequence[Term]) -> None:
     """Give every tensor a name of its own: the first that wants a name gets it, those that are
-    named after a model's tensors before all others.
+    named after a model's tensors before all others. Bytes of names that are no UTF-8, which
+    protocol buffers do not hold, are escaped.
     """
     taken: set[str] = set()
     counts: dict[str, int] = {}
     distinct = list(dict.fromkeys(terms))
     for term in sorted(distinct, key=lambda t: not t.named):
-        term.name = _free(term.name or "tensor", taken, counts)
+        term.name = _free(utf8(term.name or "tensor"), taken, counts)
         taken.add(term.name)
 
 

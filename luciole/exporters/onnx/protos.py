@@ -11,6 +11,7 @@ from luciole.exporters.onnx.building import Building, dtype_of
 from luciole.exporters.onnx.elements import onnx_type, tensor
 from luciole.exporters.onnx.nodes import Body, Node, Term
 from luciole.ir import TensorType
+from luciole.ir.text.common import utf8
 from luciole.ir.value import UNRANKED
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def _graph(body: Body, constants: Sequence[TensorProto] = ()) -> GraphProto:
 
     return helper.make_graph(
         [_node(node) for node in body.nodes],
-        body.name,
+        utf8(body.name),
         [_info(*entry) for entry in body.inputs],
         [_info(*entry) for entry in body.outputs],
         constants,

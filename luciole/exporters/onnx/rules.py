@@ -12,7 +12,11 @@ from typing import Any, TypeVar
 from luciole.exporters.onnx.building import Building, RefusedError, data_of, to_first
 from luciole.exporters.onnx.nodes import Term
 from luciole.ir import Op, Value
+from luciole.ir.ops.pool_2d import AveragePool2D
 from luciole.ir.ops.quantize import Dequantize, Quantize
+from luciole.ir.ops.resize import ResizeBilinear
+from luciole.ir.passes.split_quantization import computes_with_integers
+from luciole.ir.quant import Like
 from luciole.ir.quantization import affine_of
 from luciole.ir.value import UNRANKED
 
@@ -55,6 +59,23 @@ def is_exact(op: Op) -> bool:
     """Tell whether an operator can be written in exact arithmetic."""
     rules()
     return any(fits(op) for fits, _ in _EXACT.get(type(op), ()))
+
+
+def inexact(ops: Iterable[Op]) -> list[Op]:
+    """List the operators on quantized integers that are written in real numbers between codes,
+    which are rounded otherwise than kernels round, where others are written exactly.
+    """
+    return [op for op in ops if computes_with_integers(op) and not (is_exact(op) or _moves(op))]
+
+
+def _moves(op: Op) -> bool:
+    """Tell whether an operator gives codes of its operand as they are."""
+    if op.quant is None or not isinstance(op.quant.result, Like):
+        return False
+    found = [affine_of(v) for v in (*op.operands, *op.results) if v is not None]
+    grids = [affine for affine in found if affine is not None]
+    alike = all(affine.same_numbers(grids[0]) for affine in grids)
+    return alike and not isinstance(op, AveragePool2D | ResizeBilinear)
 
 
 def apply_exactly(k: Building, op: Op) -> None:

@@ -16,6 +16,7 @@ from luciole.exporters.onnx.protos import graph_proto
 from luciole.exporters.onnx.rules import apply, apply_exactly, is_exact
 from luciole.ir import Graph, Model, Op, Shape, Value
 from luciole.ir.errors import SLIPS, FormatError, UnsupportedError, missing_extra
+from luciole.ir.text.common import utf8
 from luciole.ir.value import UNRANKED
 from luciole.schema import onnx_dialect as dialect
 
@@ -60,7 +61,7 @@ def to_proto(model: Model, opset: int | None = None, exact: bool = False) -> Mod
         functions=functions(sorted(k.shared.functions), number),
         ir_version=max(dialect.IR_VERSION, onnx.helper.find_min_ir_version_for(ids[:1])),
         producer_name=dialect.PRODUCER,
-        doc_string=model.description or "",
+        doc_string=utf8(model.description or ""),
     )
     _complete(found)
     onnx.helper.set_model_props(found, dict(_properties(model)))
@@ -161,7 +162,7 @@ def _properties(model: Model) -> Iterator[tuple[str, str]]:
         yield dialect.SIGNATURES, json.dumps(list(_signatures(model)))
     for name, buffer in model.metadata:
         raw = b"" if buffer.data is None else buffer.data.tobytes()
-        yield dialect.METADATA + name, base64.b64encode(raw).decode()
+        yield dialect.METADATA + utf8(name), base64.b64encode(raw).decode()
 
 
 def _signatures(model: Model) -> Iterator[dict[str, object]]:

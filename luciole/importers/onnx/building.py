@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from luciole.importers.computing import Computing
+from luciole.importers.computing import Computing, computing
 from luciole.importers.onnx.element_types import WIDER
 from luciole.importers.onnx.errors import RefusedError
 from luciole.ir import Array, Graph, LucioleError, Op, TensorType, Value
@@ -54,12 +54,15 @@ _LONGEST_NAME = 1000
 
 class Budget:
     """What computing while a file is read may still take: files say large numbers with few
-    bytes.
+    bytes. All results together take at most ``size`` bytes, which bounds the time, and so do all
+    arrays that live at a time while ``counted`` is entered, those on the way to a result included.
     """
 
     def __init__(self, size: int, nodes: int = 200_000) -> None:
         self.bytes = size
         self.nodes = nodes
+        allowed = f"{size:,} are allowed for a file of its size"
+        self.counted = computing().bounded(size, "computing it", allowed)
 
     def spend(self, size: int) -> None:
         """Take some bytes. Raises RefusedError where there are no more."""
@@ -185,7 +188,9 @@ class Building:
         self.budget.spend(sum(size or 0 for size in sizes))
         try:
             arrays = self.computing.evaluate(op)
-        except LucioleError:
+        except LucioleError as error:
+            if isinstance(error, MemoryError):
+                raise
             return None
         names = [value.name for value in op.results]
         self.graph.remove(op)
@@ -230,13 +235,24 @@ class Building:
 
     def name(self, hint: str) -> str:
         """Make a name that nothing has yet."""
-        hint = shorten(hint.strip("/") or "tensor", _LONGEST_NAME)
+        hint = _plain(hint)
         while hint in self._taken:
             count = self._counts[hint] = self._counts.get(hint, 0) + 1
             candidate = f"{hint}_{count}"
             hint = candidate if candidate not in self._taken else hint
         self._taken.add(hint)
         return hint
+
+    def rename(self, value: Value, name: str) -> None:
+        """Give a value a name of the file; what has it gets the value's, but inputs keep theirs."""
+        name = _plain(name)
+        others = [v for v in self.graph.values if v.name == name and v is not value]
+        if any(other.is_input for other in others):
+            return
+        for other in others:
+            other.name = value.name
+        value.name = name
+        self._taken.add(name)
 
     # ------------------------------------------------------------------------ what is added often
     def transpose(self, value: Value, order: Sequence[int]) -> Value:
@@ -337,6 +353,10 @@ class Building:
         if not -rank <= axis < max(rank, 1):
             raise RefusedError(f"there is no axis {axis} of {rank}")
         return axis + rank if axis < 0 else axis
+
+
+def _plain(name: str) -> str:
+    return shorten(name.strip("/") or "tensor", _LONGEST_NAME)
 
 
 def _refuse_large(op: Op) -> None:

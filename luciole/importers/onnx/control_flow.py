@@ -15,7 +15,7 @@ from luciole.importers.onnx.rules import rule
 from luciole.ir import Value
 from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.pack import Pack
-from luciole.ir.ops.split_v import SplitV
+from luciole.ir.ops.unpack import Unpack
 
 MOST_STEPS = 256
 """Steps of a loop that are imported one behind the other."""
@@ -51,10 +51,10 @@ def loop(k: Building, node: Node) -> list[Value | None]:
         step += 1
         if step < count:
             going = bool(k.known(condition).reshape(-1)[0])
-    return [*state, *(_packed(k, values, 0) for values in seen)]
+    return [*state, *(packed(k, values, 0) for values in seen)]
 
 
-def _packed(k: Building, values: Sequence[Value], axis: int) -> Value:
+def packed(k: Building, values: Sequence[Value], axis: int) -> Value:
     """Put the values of all steps behind each other, along a new axis."""
     if not values:
         raise RefusedError("it takes no step, and the shape of what a step gives is not known")
@@ -86,7 +86,7 @@ def scan(k: Building, node: Node) -> list[Value | None]:
     turned = node.integers("scan_output_directions", [0] * len(seen))
     axes = node.integers("scan_output_axes", [0] * len(seen))
     rows = zip(seen, turned, axes, strict=True)
-    return [*state, *(_packed(k, v[::-1] if turn else v, _place(v, a)) for v, turn, a in rows)]
+    return [*state, *(packed(k, v[::-1] if turn else v, _place(v, a)) for v, turn, a in rows)]
 
 
 def _place(values: Sequence[Value], axis: int) -> int:
@@ -110,12 +110,9 @@ def slices(k: Building, value: Value, axis: int) -> list[Value]:
     count = dims[axis]
     if not 0 < count <= MOST_STEPS:
         raise RefusedError(f"it takes {count} steps, more than {MOST_STEPS} or none")
-    parts = [value]
-    if count > 1:
-        cuts = k.constant(np.ones(count, np.int32)), k.constant(np.int32(axis))
-        parts = k.several(SplitV(value, *cuts, num_splits=count))
-    rest = (*dims[:axis], *dims[axis + 1 :])
-    return [k.reshape(part, rest) for part in parts]
+    if count == 1:
+        return [k.reshape(value, (*dims[:axis], *dims[axis + 1 :]))]
+    return k.several(Unpack(value, num=count, axis=axis))
 
 
 def joined(k: Building, values: Sequence[Value], axis: int) -> Value:

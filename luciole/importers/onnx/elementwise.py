@@ -47,7 +47,6 @@ _SAME: dict[str, type[Op]] = {
     "GreaterOrEqual": comparisons.GreaterEqual,
     "Less": comparisons.Less,
     "LessOrEqual": comparisons.LessEqual,
-    "Where": select.SelectV2,
 }
 """ONNX's operators that circle has, on the same operands."""
 
@@ -122,6 +121,18 @@ def several(k: Building, node: Node) -> Value:
     if node.kind != "Mean":
         return found
     return k.add(binary.Mul(found, k.like(found, 1 / len(node.operands))))
+
+
+@rule("Where")
+def where(k: Building, node: Node) -> Value:
+    """Select; the operand that compares larger, or smaller, circle has an operator for."""
+    condition, t, e = node[0], node[1], node[2]
+    comparison = condition.producer.op if condition.producer is not None else None
+    if isinstance(comparison, comparisons.Greater | comparisons.Less) and t.dtype in FLOATS:
+        is_larger = isinstance(comparison, comparisons.Greater)
+        if comparison.operands == (t, e):
+            return k.add((binary.Maximum if is_larger else binary.Minimum)(t, e))
+    return k.add(select.SelectV2(condition, t, e))
 
 
 @rule("Reciprocal")
@@ -259,13 +270,14 @@ def erf(k: Building, node: Node) -> Value:
     from luciole.ir.ops.gelu import Gelu
 
     x = k.cast(node[0], TensorType.FLOAT32)
+    small = k.add(comparisons.Less(k.add(unary.Abs(x)), k.like(x, 1e-3)))
     scaled = k.add(binary.Mul(x, k.like(x, math.sqrt(2))))
-    share = k.add(binary.Div(k.add(Gelu(scaled, approximate=False)), scaled))
+    divisor = k.add(select.SelectV2(small, k.like(x, 1), scaled))  # there is no 0 / 0 on the way
+    share = k.add(binary.Div(k.add(Gelu(scaled, approximate=False)), divisor))
     far = k.add(binary.Sub(k.add(binary.Mul(share, k.like(x, 2))), k.like(x, 1)))
     cube = k.add(binary.Mul(k.add(binary.Mul(x, x)), k.like(x, -1 / 3)))
     slope = k.add(binary.Mul(x, k.like(x, 2 / math.sqrt(math.pi))))
     near = k.add(binary.Mul(k.add(binary.Add(cube, k.like(x, 1))), slope))
-    small = k.add(comparisons.Less(k.add(unary.Abs(x)), k.like(x, 1e-3)))
     return k.cast(k.add(select.SelectV2(small, near, far)), node[0].dtype)
 
 

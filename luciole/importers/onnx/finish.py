@@ -8,6 +8,7 @@ import numpy as np
 
 from luciole.importers.computing import computing
 from luciole.ir import Array, Graph, Model, Op, TensorType, Value
+from luciole.ir.analysis.poles import refused_pole
 from luciole.ir.ops.cast import Cast
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.ops.elementwise_binary import Add, Div, Maximum, Minimum
@@ -188,10 +189,10 @@ def _sign(graph: Graph, value: Value) -> None:
 
 
 def _runs(op: Op) -> bool:
-    """Tell whether an operator has a kernel for its operands, and its result the scale that it
-    must have.
+    """Tell whether an operator has a kernel for its operands, whatever they hold, and its result
+    the scale that it must have.
     """
-    if not computing().has_kernel(op):
+    if not computing().has_kernel(op) or refused_pole(op) is not None:
         return False
     users = op.output.users
     fixed = op.quant.result if op.quant is not None else None

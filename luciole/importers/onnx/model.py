@@ -16,9 +16,8 @@ from luciole.importers.onnx.finish import finish, keep_biases, keep_constants, k
 from luciole.importers.onnx.functions import Functions, versions
 from luciole.importers.onnx.nodes import Nodes, Scope, names_given
 from luciole.importers.reader import file_bytes
-from luciole.ir import Array, Graph, Model, Signature, UnsupportedError, Value
+from luciole.ir import Array, Graph, Model, Signature, UnsupportedError
 from luciole.ir.errors import FormatError, missing_extra
-from luciole.ir.findings import Finding, Severity
 from luciole.ir.verify import verify
 from luciole.schema.onnx_dialect import PRODUCER
 from luciole.schema.printable import printable, quoted, shorten
@@ -35,14 +34,6 @@ SPARE_BYTES, _TIMES = 1 << 30, 5
 """What constants may take: so many bytes besides so many times those of the file, and of what lies
 beside it: they are stored, turned, cast and computed with.
 """
-
-
-KEEPS_STATE = Finding(
-    Severity.NOTE,
-    "STATE",
-    "the main graph",
-    "its LSTM keeps its state from run to run, as TFLite's do: reset it before each sequence",
-)
 
 
 def load(path: Path) -> Imported:
@@ -96,32 +87,34 @@ def _imported(
     if opsets.get("", OLDEST) < OLDEST:
         raise UnsupportedError(f"operator set {opsets['']}: {OLDEST} and later are read")
     size += outside_bytes(proto.graph.initializer, folder)
-    nodes = Nodes(Functions(proto.functions), folder, Budget(SPARE_BYTES + _TIMES * size))
+    budget = Budget(SPARE_BYTES + _TIMES * size)
+    nodes = Nodes(Functions(proto.functions), folder, budget)
     nodes.opsets, nodes.is_ours = opsets, proto.producer_name == PRODUCER
-    graph = Graph("main")
-    name = proto.producer_name
+    try:
+        with budget.counted:
+            model = _model(nodes, proto, constants or {})
+            return Imported(model, verify(model))
+    except (RefusedError, MemoryError) as error:
+        raise UnsupportedError(f"it cannot be imported: {error}") from None
+
+
+def _model(nodes: Nodes, proto: ModelProto, constants: Mapping[str, Array]) -> Model:
+    graph, name = Graph("main"), proto.producer_name
     model = Model([], printable(name) or None if isinstance(name, str) else None)
     model.add_graph(graph)
     k = nodes.building(graph)
     try:
-        _fill(k, nodes, proto.graph, constants or {})
-    except (
-        TypeError,
-        AttributeError,
-        RecursionError,
-        UnicodeError,
-    ) as error:
+        _fill(k, nodes, proto.graph, constants)
+    except (TypeError, AttributeError, RecursionError, UnicodeError) as error:
         said = shorten(" ".join(str(error).split()), _LONGEST)
         raise FormatError(f"the file is damaged: {type(error).__name__}: {said}") from error
-    except RefusedError as error:
-        raise UnsupportedError(f"it cannot be imported: {error}") from None
     _sign(model, proto.graph)
     restore(model, proto)
     finish(model, nodes.is_ours)
     keep_biases(graph, k.biases)
     keep_names(graph, k.made)
     keep_constants(graph, {tensor.name for tensor in proto.graph.initializer})
-    return Imported(model, [*verify(model), *([KEEPS_STATE] if nodes.keeps_state else [])])
+    return model
 
 
 def _fill(k: Building, nodes: Nodes, graph: GraphProto, constants: Mapping[str, Array]) -> None:
@@ -139,17 +132,10 @@ def _fill(k: Building, nodes: Nodes, graph: GraphProto, constants: Mapping[str, 
             raise FormatError(f"the output {quoted(info.name)} is made by nothing")
         value = scope[info.name]
         if value.is_input or value.is_constant or value in outputs:
-            value = _copy(k, value)
+            value = k.copy(value)
+        k.rename(value, info.name)
         outputs.append(value)
     k.graph.outputs = outputs
-
-
-def _copy(k: Building, value: Value) -> Value:
-    """Make another value, with the name of a constant."""
-    copy = k.copy(value)
-    if value.is_constant:
-        copy.name, value.name = value.name, copy.name
-    return copy
 
 
 def _add_input(

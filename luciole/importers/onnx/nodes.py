@@ -43,7 +43,8 @@ class Nodes:
         self.scope: Scope = {}
         self.opsets: Mapping[str, int] = {}
         self.depth = 0
-        self.keeps_state = False
+        self.outer = ""
+        """The result of the file's own node that is being imported."""
         self.is_whole = True
         self.is_ours = False
         """Whether luciole wrote the file: what circle does not have is not in it."""
@@ -54,10 +55,6 @@ class Nodes:
         if len(reason) > 2 * _ENDS:
             reason = f"{reason[:_ENDS]} ... {reason[-_ENDS:]}"
         self.refused.setdefault(what, reason)
-
-    def note_state(self) -> None:
-        """Note that an operator keeps a state between runs, which ONNX does not."""
-        self.keeps_state = True
 
     def building(self, graph: Graph) -> Building:
         """Make what rules add operators with."""
@@ -103,13 +100,19 @@ class Nodes:
         if missing:
             return
         try:
-            node = self._node(proto, scope, wanted)
-            k.prefix = next((name for name in proto.output if name), proto.op_type)
-            results = self.results(k, node)
-        except RefusedError as error:
+            with self.budget.counted:
+                node = self._node(proto, scope, wanted)
+                k.prefix = self._name(next(filter(None, proto.output), proto.op_type))
+                self.outer = self.outer if self.depth else k.prefix
+                results = self.results(k, node)
+        except (RefusedError, MemoryError) as error:
             self.refuse(_kind(proto), str(error))
             return
         self._bind(k, node, proto.output, results)
+
+    def _name(self, name: str) -> str:
+        """Name a result: those in bodies and graphs of a node after that node's own."""
+        return f"{self.outer}/{name}" if self.depth else name
 
     def _node(self, proto: NodeProto, scope: Scope, wanted: set[str]) -> Node:
         domain = "" if proto.domain in STANDARD else proto.domain
@@ -197,7 +200,9 @@ class Nodes:
                 continue
             made = value.name.startswith(f"{k.prefix}/") or value.name in k.made
             if value not in node.operands and made:
-                value.name = k.name(name)
+                value.name = k.name(self._name(name))
+                if self.depth:
+                    k.made[value.name] = self.outer
             self.scope[name] = value
 
 

@@ -1,123 +1,167 @@
-"""LSTM, GRU and RNN.
+"""LSTM, GRU and RNN: a function of their operands, as in ONNX.
 
-A plain LSTM becomes circle's sequence operator, which keeps its state between runs as all variables
-do; every other cell stands one step behind the other.
+Up to MOST_STEPS steps stand one behind the other, longer sequences are a WHILE. Circle's sequence
+operators are no form of them: their states are variables, which last from run to run in every
+runtime.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
 from luciole.importers.onnx.building import Building
-from luciole.importers.onnx.control_flow import joined, slices
+from luciole.importers.onnx.control_flow import MOST_STEPS, joined, packed, slices
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.matrix import matmul
 from luciole.importers.onnx.node import Node
 from luciole.importers.onnx.rules import rule
-from luciole.ir import TensorType, Value
+from luciole.importers.onnx.sequences import repeated
+from luciole.ir import Op, TensorType, Value
 from luciole.ir.ops import activations, elementwise_unary, leaky_relu
 from luciole.ir.ops import elementwise_binary as binary
+from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.reverse_v2 import ReverseV2
 from luciole.ir.ops.slice import Slice
-from luciole.ir.ops.unidirectional_sequence_lstm import UnidirectionalSequenceLSTM
-from luciole.schema.enums import ActivationFunctionType
-
-LONG = 16
-"""Steps from which on an LSTM is one operator."""
-
-Function = Callable[[Value], Value]
+from luciole.ir.ops.split import Split
 
 
-@dataclass
+@dataclass(frozen=True)
 class Direction:
-    """One direction of a recurrent node: weights [gates units, inputs], the functions of its gates,
-    and the states it begins with.
+    """One direction of a recurrent node, in the graph that ``k`` builds. All steps have the same
+    constants.
     """
 
     k: Building
     node: Node
     weights: Value
-    recurrent: Value
-    biases: tuple[Value, Value]
-    functions: list[Function]
-    states: list[Value]
-    peepholes: list[Value]
+    """Of the input, [gates units, inputs]."""
+    recurrent: tuple[Value, ...]
+    """Of the state, [gates units, units]: one matrix for all gates, or one for those of each
+    product.
+    """
+    bias: Value
+    """Added to the input's products, [gates units]."""
+    state_bias: Value | None
+    """Added to the state's products, None where ``bias`` has it."""
+    functions: tuple[str, ...]
+    states: tuple[Value, ...]
+    """What the first step begins with, [batch, units] each."""
+    peepholes: tuple[Value, ...]
+    axis: Value
+    """The axis of gates."""
+    one: Value
+
+    def inside(self, k: Building) -> Direction:
+        """Return the same direction for the graph that ``k`` builds, whose states are handed to
+        it. Raises RefusedError for weights that are computed.
+        """
+
+        def moved(value: Value) -> Value:
+            return k.held(self.k.known(value), dtype=value.dtype)
+
+        return replace(
+            self,
+            k=k,
+            weights=moved(self.weights),
+            recurrent=tuple(map(moved, self.recurrent)),
+            bias=moved(self.bias),
+            state_bias=None if self.state_bias is None else moved(self.state_bias),
+            peepholes=tuple(map(moved, self.peepholes)),
+            axis=moved(self.axis),
+            one=moved(self.one),
+        )
 
     def gates(self, value: Value, count: int) -> list[Value]:
-        """Cut the outputs of all gates apart: [batch, gates units]."""
-        from luciole.ir.ops.split_v import SplitV
-
+        """Cut the outputs of gates apart: [batch, gates units]."""
         if count == 1:
             return [value]
-        units = self.k.dims(value)[-1] // count
-        sizes = self.k.constant(np.full(count, units, np.int32))
-        axis = self.k.constant(np.int32(len(value.shape) - 1))
-        return self.k.several(SplitV(value, sizes, axis, num_splits=count))
-
-    def both(self, x: Value, h: Value) -> Value:
-        """Compute what weights make of the input and of the state, biases included."""
-        return self.plus(self.of_input(x), self.of_state(h))
+        return self.k.several(Split(self.axis, value, num_splits=count))
 
     def of_input(self, x: Value) -> Value:
-        """Compute x W^T + b."""
-        turned = self.k.transpose(self.weights, (1, 0))
-        return self.plus(matmul(self.k, x, turned), self.biases[0])
+        """Compute x W^T + b, of all steps at once: [time, batch, gates units]."""
+        return self._product(x, self.weights, self.bias)
 
-    def of_state(self, h: Value) -> Value:
-        """Compute h R^T + b."""
-        turned = self.k.transpose(self.recurrent, (1, 0))
-        return self.plus(matmul(self.k, h, turned), self.biases[1])
+    def of_state(self, h: Value, part: int = 0) -> Value:
+        """Compute h R^T, and + b where the input's products have no part of it."""
+        return self._product(h, self.recurrent[part], self.state_bias)
+
+    def _product(self, x: Value, weights: Value, bias: Value | None) -> Value:
+        if x.dtype == weights.dtype == TensorType.FLOAT32:
+            keep = len(x.shape) != 2
+            product = self.k.add(FullyConnected(x, weights, None, keep_num_dims=keep))
+        else:
+            product = matmul(self.k, x, self.k.transpose(weights, (1, 0)))
+        return product if bias is None else self.k.add(binary.Add(product, bias))
+
+    def activated(self, slot: int, x: Value, *, clipped: bool = True) -> Value:
+        """Apply a function of the node, to what its ``clip`` lets through."""
+        clip = self.node.number("clip", 0.0)
+        if clip and clipped:
+            low = self.k.add(binary.Maximum(x, self.k.like(x, -clip)))
+            x = self.k.add(binary.Minimum(low, self.k.like(x, clip)))
+        return _function(self.k, self.functions[slot], x)
 
     def plus(self, x: Value, y: Value) -> Value:
-        """Add."""
+        """Add; what is 0 throughout is left out."""
+        if x.shape == y.shape and (_is_zero(x) or _is_zero(y)):
+            return y if _is_zero(x) else x
         return self.k.add(binary.Add(x, y))
 
     def times(self, x: Value, y: Value) -> Value:
-        """Multiply."""
+        """Multiply; nothing is computed of what is 0 throughout."""
+        if x.shape == y.shape and (_is_zero(x) or _is_zero(y)):
+            return x if _is_zero(x) else y
         return self.k.add(binary.Mul(x, y))
 
-    def mixed(self, z: Value, x: Value, y: Value) -> Value:
-        """Compute (1 - z) x + z y."""
-        rest = self.k.add(binary.Sub(self.k.like(z, 1), z))
-        return self.plus(self.times(rest, x), self.times(z, y))
+    def rest(self, x: Value) -> Value:
+        """Compute 1 - x."""
+        return self.k.add(binary.Sub(self.one, x))
+
+
+def _is_zero(value: Value) -> bool:
+    return value.data is not None and not value.data.any()
 
 
 Cell = Callable[[Direction, Value, Sequence[Value]], list[Value]]
-"""One step: from an input [batch, inputs] and states [batch, units] to the new states."""
+"""One step: from the input's products [batch, gates units] and states [batch, units] to the new
+states, of which the first is the output.
+"""
 
 
 def _rnn(d: Direction, x: Value, states: Sequence[Value]) -> list[Value]:
-    return [d.functions[0](d.both(x, states[0]))]
+    return [d.activated(0, d.plus(x, d.of_state(states[0])))]
 
 
 def _gru(d: Direction, x: Value, states: Sequence[Value]) -> list[Value]:
     (h,) = states
-    zx, rx, hx = d.gates(d.of_input(x), 3)
-    zh, rh, hh = d.gates(d.of_state(h), 3)
-    f, g = d.functions
-    z, r = f(d.plus(zx, zh)), f(d.plus(rx, rh))
-    if d.node.flag("linear_before_reset"):
-        return [d.mixed(z, g(d.plus(hx, d.times(r, hh))), h)]
-    *_, inner = d.gates(d.of_state(d.times(r, h)), 3)
-    return [d.mixed(z, g(d.plus(hx, inner)), h)]
+    zx, rx, hx = d.gates(x, 3)
+    whole = len(d.recurrent) == 1
+    zh, rh, *inner = d.gates(d.of_state(h), 3 if whole else 2)
+    z, r = d.activated(0, d.plus(zx, zh)), d.activated(0, d.plus(rx, rh))
+    seen = d.times(r, inner[0]) if whole else d.of_state(d.times(r, h), 1)
+    new = d.activated(1, d.plus(hx, seen))
+    return [d.plus(d.times(d.rest(z), new), d.times(z, h))]
 
 
 def _lstm(d: Direction, x: Value, states: Sequence[Value]) -> list[Value]:
+    """Compute a step as onnxruntime does, which clips what gates open by and not the cell before
+    the output.
+    """
     h, c = states
-    i, o, f, g = d.gates(d.both(x, h), 4)
-    gate, cell, out = d.functions
+    i, o, f, g = d.gates(d.plus(x, d.of_state(h)), 4)
     if d.peepholes:
-        pi, po, pf = d.peepholes
+        pi, _, pf = d.peepholes
         i, f = d.plus(i, d.times(pi, c)), d.plus(f, d.times(pf, c))
-    i = gate(i)
-    forget = d.k.add(binary.Sub(d.k.like(i, 1), i)) if d.node.flag("input_forget") else gate(f)
-    new = d.plus(d.times(forget, c), d.times(i, cell(g)))
+    i = d.activated(0, i)
+    forget = d.rest(i) if d.node.flag("input_forget") else d.activated(0, f)
+    new = d.plus(d.times(forget, c), d.times(i, d.activated(1, g)))
     if d.peepholes:
-        o = d.plus(o, d.times(po, new))
-    return [d.times(gate(o), out(new)), new]
+        o = d.plus(o, d.times(d.peepholes[1], new))
+    return [d.times(d.activated(0, o), d.activated(2, new, clipped=False)), new]
 
 
 _CELLS: dict[str, tuple[Cell, int, tuple[str, ...], int]] = {
@@ -126,6 +170,9 @@ _CELLS: dict[str, tuple[Cell, int, tuple[str, ...], int]] = {
     "LSTM": (_lstm, 4, ("Sigmoid", "Tanh", "Tanh"), 2),
 }
 """A step, the number of gates, the usual functions, and the number of states."""
+
+_TURNS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
+"""Which of a node's directions go backwards."""
 
 
 @rule("RNN", "GRU", "LSTM")
@@ -138,37 +185,46 @@ def recurrent(k: Building, node: Node) -> list[Value | None]:
     if node.get(4) is not None and k.integers(node[4]) != [time] * batch:
         raise RefusedError("its sequences have other lengths")
     count = k.dims(node[1])[0]
-    wanted = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
-    turns = wanted.get(node.text("direction", "forward"), ())
+    turns = _TURNS.get(node.text("direction", "forward"), ())
     if len(turns) != count:
         raise RefusedError(f"weights of {count} directions for {node.text('direction', 'forward')}")
-    found = []
+    directions = []
     for slot, turned in enumerate(turns):
         d = _direction(k, node, slot, (gates, states, batch), usual)
-        sequence = _turned(k, x) if turned else x
-        steps, ends = _whole_lstm(d, sequence) or _stepped(d, cell, sequence)
-        found.append((_turned(k, steps) if turned else steps, ends))
-    return _results(k, found, batched)
+        steps, ends = _run(d, cell, _turned(k, x) if turned else x)
+        directions.append((_turned(k, steps) if turned else steps, ends))
+    return _results(k, directions, batched)
 
 
 def _turned(k: Building, sequence: Value) -> Value:
     return k.add(ReverseV2(sequence, k.constant(np.array([0], np.int32))))
 
 
+def _run(d: Direction, cell: Cell, sequence: Value) -> tuple[Value, list[Value]]:
+    """Compute all steps [time, batch, units], and the last states."""
+    sums, states = d.of_input(sequence), list(d.states)
+    if d.k.dims(sums)[0] > MOST_STEPS:
+        return repeated(d.k, sums, states, lambda k, x, given: cell(d.inside(k), x, given))
+    outputs = []
+    for x in slices(d.k, sums, 0):
+        states = cell(d, x, states)
+        outputs.append(states[0])
+    return packed(d.k, outputs, 0), states
+
+
 def _results(
-    k: Building, found: Sequence[tuple[Value, list[Value | None]]], batched: bool
+    k: Building, directions: Sequence[tuple[Value, list[Value]]], batched: bool
 ) -> list[Value | None]:
     """Bring outputs to [time, directions, batch, units], and last states to [directions, ...]."""
     apart = []
-    for steps, _ in found:
+    for steps, _ in directions:
         time, batch, units = k.dims(steps)
         apart.append(k.reshape(steps, (time, 1, batch, units)))
     whole = joined(k, apart, 1)
     results: list[Value | None] = [k.transpose(whole, (2, 0, 1, 3)) if batched else whole]
-    for ends in zip(*(ends for _, ends in found), strict=True):
-        parts = [k.reshape(v, (1, *v.shape)) for v in ends if v is not None]
-        last = joined(k, parts, 0) if len(parts) == len(found) else None
-        results.append(k.transpose(last, (1, 0, 2)) if batched and last is not None else last)
+    for ends in zip(*(ends for _, ends in directions), strict=True):
+        last = joined(k, [k.reshape(v, (1, *v.shape)) for v in ends], 0)
+        results.append(k.transpose(last, (1, 0, 2)) if batched else last)
     return results
 
 
@@ -178,24 +234,38 @@ def _direction(
     gates, states, batch = sizes
     units = k.dims(node[2])[-1]
     weights, recurrent = (_part(k, node[i], slot) for i in (1, 2))
-    bias = node.get(3)
-    both = k.like(weights, np.zeros(2 * gates * units)) if bias is None else _part(k, bias, slot)
-    biases = tuple(_range(k, both, i * gates * units, gates * units) for i in (0, 1))
-    begin = []
-    for i in range(states):
-        given = node.get(5 + i)
-        if given is not None and node.integer("layout", 0):
-            given = k.transpose(given, (1, 0, 2))
-        zeros = k.filled((batch, units), 0)
-        begin.append(k.like(weights, zeros) if given is None else _part(k, given, slot))
-    peepholes = []
-    if node.kind == "LSTM" and node.get(7) is not None:
-        holes = _part(k, node[7], slot)
-        peepholes = [_range(k, holes, i * units, units) for i in range(3)]
-    functions = _functions(k, node, slot, usual)
+    resets_first = node.kind == "GRU" and not node.flag("linear_before_reset")
+    holes = node.get(7) if node.kind == "LSTM" else None
     return Direction(
-        k, node, weights, recurrent, (biases[0], biases[1]), functions, begin, peepholes
+        k,
+        node,
+        weights,
+        tuple(_rows(k, recurrent, units, (0, 2, 3) if resets_first else (0, gates))),
+        *_biases(k, node, slot, weights),
+        _functions(node, slot, usual),
+        tuple(_state(k, node, slot, 5 + i, (batch, units)) for i in range(states)),
+        () if holes is None else tuple(_rows(k, _part(k, holes, slot), units, range(4))),
+        axis=k.constant(np.int32(1)),
+        one=k.like(weights, 1),
     )
+
+
+def _biases(k: Building, node: Node, slot: int, weights: Value) -> tuple[Value, Value | None]:
+    """Add up what is added to the products of input and state, but where a gate comes between."""
+    size, given = k.dims(weights)[0], node.get(3)
+    both = k.like(weights, np.zeros(2 * size)) if given is None else _part(k, given, slot)
+    of_input, of_state = _rows(k, both, size, range(3))
+    if node.kind == "GRU" and node.flag("linear_before_reset"):
+        return of_input, of_state
+    return k.add(binary.Add(of_input, of_state)), None
+
+
+def _state(k: Building, node: Node, slot: int, operand: int, dims: tuple[int, int]) -> Value:
+    """Return the state that the first step begins with: zeros where none is given."""
+    given = node.get(operand)
+    if given is None:
+        return k.like(node[1], k.filled(dims, 0))
+    return _part(k, k.transpose(given, (1, 0, 2)) if node.flag("layout") else given, slot)
 
 
 def _part(k: Building, value: Value, slot: int) -> Value:
@@ -207,92 +277,43 @@ def _part(k: Building, value: Value, slot: int) -> Value:
     return k.reshape(k.add(Slice(value, k.constant(begin), k.constant(size))), dims[1:])
 
 
-def _range(k: Building, vector: Value, begin: int, count: int) -> Value:
-    places = (k.constant(np.array([n], np.int32)) for n in (begin, count))
-    first, size = places
-    return k.add(Slice(vector, first, size))
+def _rows(k: Building, value: Value, units: int, cuts: Sequence[int]) -> list[Value]:
+    """Cut rows [gates units, ...] apart, at places that count gates."""
+    if len(cuts) == 2:
+        return [value]
+    rest = k.dims(value)[1:]
+    rows = []
+    for first, end in pairwise(cuts):
+        begin = np.array([first * units, *[0] * len(rest)], np.int32)
+        size = np.array([(end - first) * units, *rest], np.int32)
+        rows.append(k.add(Slice(value, k.constant(begin), k.constant(size))))
+    return rows
 
 
-def _functions(k: Building, node: Node, slot: int, usual: Sequence[str]) -> list[Function]:
-    """Find the functions of a direction's gates: the usual ones, or those that are named."""
+def _functions(node: Node, slot: int, usual: Sequence[str]) -> tuple[str, ...]:
+    """Find the names of the functions of a direction's gates: the usual ones, or those given."""
     names = node.texts("activations", list(usual) * (slot + 1))
     names = names[slot * len(usual) : (slot + 1) * len(usual)]
     if len(names) != len(usual):
         raise RefusedError(f"{len(names)} functions for {len(usual)} gates")
     if node.has("activation_alpha") or node.has("activation_beta"):
         raise RefusedError("its functions have parameters")
-    clip = node.number("clip", 0.0)
-
-    def limited(x: Value) -> Value:
-        low = k.add(binary.Maximum(x, k.like(x, -clip)))
-        return k.add(binary.Minimum(low, k.like(x, clip)))
-
-    def function(name: str) -> Function:
-        plain = _function(k, name)
-        return plain if not clip else lambda x: plain(limited(x))
-
-    return [function(name) for name in names]
+    return tuple(names)
 
 
-def _function(k: Building, name: str) -> Function:
-    classes = {
-        "relu": activations.Relu,
-        "tanh": activations.Tanh,
-        "sigmoid": activations.Logistic,
-        "elu": activations.Elu,
-        "abs": elementwise_unary.Abs,
-    }
-    cls = classes.get(name.lower())
+_FUNCTIONS: dict[str, type[Op]] = {
+    "relu": activations.Relu,
+    "tanh": activations.Tanh,
+    "sigmoid": activations.Logistic,
+    "elu": activations.Elu,
+    "abs": elementwise_unary.Abs,
+}
+
+
+def _function(k: Building, name: str, x: Value) -> Value:
     if name.lower() == "leakyrelu":
-        return lambda x: k.add(leaky_relu.LeakyRelu(x, alpha=0.01))
+        return k.add(leaky_relu.LeakyRelu(x, alpha=0.01))
+    cls = _FUNCTIONS.get(name.lower())
     if cls is None:
         raise RefusedError(f"its function {name} is not done")
-    return lambda x: k.make(cls, (x,))
-
-
-def _stepped(d: Direction, cell: Cell, sequence: Value) -> tuple[Value, list[Value | None]]:
-    """Put one step behind the other."""
-    states, outputs = list(d.states), []
-    for x in slices(d.k, sequence, 0):
-        states = cell(d, x, states)
-        outputs.append(d.k.reshape(states[0], (1, *d.k.dims(states[0]))))
-    return joined(d.k, outputs, 0), list(states)
-
-
-def _whole_lstm(d: Direction, sequence: Value) -> tuple[Value, list[Value | None]] | None:
-    """Use one operator for a long sequence, None where it does not say what the node says."""
-    node, k = d.node, d.k
-    time, batch, _ = k.dims(sequence)
-    units = k.dims(d.recurrent)[-1]
-    named = node.has("activations") or node.has("clip") or node.flag("input_forget")
-    begins = any(v.data is None or v.data.any() for v in d.states)
-    fixed = all(v.is_constant for v in (d.weights, d.recurrent, *d.biases))
-    plain = node.kind == "LSTM" and not named and not begins and fixed and not d.peepholes
-    if not plain or time < LONG or node.has_result(2) or sequence.dtype != TensorType.FLOAT32:
-        return None
-    states = [_variable(k, (batch, units)) for _ in range(2)]
-    k.nodes.note_state()
-    weights, recurrent = (_in_order(k, v, units) for v in (d.weights, d.recurrent))
-    biases = _in_order(k, d.plus(*d.biases), units)
-    steps = k.make(
-        UnidirectionalSequenceLSTM,
-        (sequence, *weights, *recurrent, *[None] * 3, *biases, None, None, *states),
-        activation=ActivationFunctionType.TANH,
-        time_major=True,
-    )
-    begin = k.constant(np.array([time - 1, 0, 0], np.int32))
-    size = k.constant(np.array([1, batch, units], np.int32))
-    return steps, [k.reshape(k.add(Slice(steps, begin, size)), (batch, units)), None]
-
-
-def _in_order(k: Building, value: Value, units: int) -> list[Value]:
-    """Cut ONNX's gates (input, output, forget, cell) apart, in circle's order."""
-    data = k.known(value)
-    i, o, f, c = (data[slot * units : (slot + 1) * units] for slot in range(4))
-    return [k.constant(part) for part in (i, f, c, o)]
-
-
-def _variable(k: Building, shape: tuple[int, ...]) -> Value:
-    value = k.graph.add_value(Value(k.name(f"{k.prefix}/state"), TensorType.FLOAT32, shape))
-    value.is_variable = True
-    return value
+    return k.make(cls, (x,))

@@ -172,6 +172,8 @@ def slice_(k: Building, node: Node) -> Value:
             begin[place], end[place] = _open(first, last, step)
             open_ = open_ if end[place] == 0 else open_ & ~(1 << place)
             continue
+        if step < 0:
+            first = max(first, -extent)  # as onnxruntime: what begins before the axis begins on it
         found = range(*slice(first, last, step).indices(extent))
         begin[place] = found.start if len(found) else 0
         end[place] = found.stop if len(found) else 0

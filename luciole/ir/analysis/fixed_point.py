@@ -52,6 +52,17 @@ def quantize_multiplier(
     return multiplier.astype(np.int32), shift.astype(np.int32)
 
 
+def mean_multiplier(scale: np.float32, to: np.float32, count: int) -> tuple[Integers, Integers]:
+    """Return multiplier and shift of scale / (to count), as TFLite's QuantizedMeanOrSum makes them.
+
+    With a count of 1 they are those of scale / to.
+    """
+    multiplier, shift = quantize_multiplier(float(scale) / float(to))
+    more = min(count.bit_length() - 1, 32, 31 + int(shift))
+    reduced = (int(multiplier) << more) // count
+    return np.asarray(reduced, np.int32), np.asarray(shift - more, np.int32)
+
+
 def rounding_divide(x: ArrayLike, exponent: ArrayLike) -> Integers:
     """Compute x / 2^exponent, halves away from zero: gemmlowp's RoundingDivideByPOT."""
     wide, down = np.asarray(x, np.int64), np.asarray(exponent, np.int64)

@@ -14,19 +14,27 @@ class Comparison(Binary):
         return TensorType.BOOL
 
 
-class Less(Comparison, code=BuiltinOperator.LESS, options="LessOptions"):
+class Order(Comparison):
+    """Base of those that tell which of two is larger: TFLite's kernels compare integers of 16 bits
+    as they are.
+    """
+
+    quant = Quant(unscaled=(TensorType.INT16,))
+
+
+class Less(Order, code=BuiltinOperator.LESS, options="LessOptions"):
     """x < y."""
 
 
-class LessEqual(Comparison, code=BuiltinOperator.LESS_EQUAL, options="LessEqualOptions"):
+class LessEqual(Order, code=BuiltinOperator.LESS_EQUAL, options="LessEqualOptions"):
     """x <= y."""
 
 
-class Greater(Comparison, code=BuiltinOperator.GREATER, options="GreaterOptions"):
+class Greater(Order, code=BuiltinOperator.GREATER, options="GreaterOptions"):
     """x > y."""
 
 
-class GreaterEqual(Comparison, code=BuiltinOperator.GREATER_EQUAL, options="GreaterEqualOptions"):
+class GreaterEqual(Order, code=BuiltinOperator.GREATER_EQUAL, options="GreaterEqualOptions"):
     """x >= y."""
 
 

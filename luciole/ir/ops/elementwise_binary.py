@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from luciole.ir.op import Op, attr, dtype_of, operand
-from luciole.ir.quant import Like, Quant
+from luciole.ir.quant import Like, Pole, Quant
 from luciole.ir.rules import broadcast
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, TensorType
@@ -64,6 +64,8 @@ class Mul(Arithmetic, code=BuiltinOperator.MUL, options="MulOptions"):
 class Div(Arithmetic, code=BuiltinOperator.DIV, options="DivOptions"):
     """activation(x / y); integers are divided toward zero."""
 
+    poles = (Pole("y"),)
+
 
 class Maximum(Binary, code=BuiltinOperator.MAXIMUM, options="MaximumMinimumOptions"):
     """The larger of x and y."""
@@ -80,13 +82,19 @@ class Minimum(Binary, code=BuiltinOperator.MINIMUM, options="MaximumMinimumOptio
 class Pow(Binary, code=BuiltinOperator.POW, options="PowOptions"):
     """x to the power of y; integers take no negative exponent."""
 
+    poles = (Pole("x", exponent="y"),)
+
 
 class FloorDiv(Binary, code=BuiltinOperator.FLOOR_DIV, options="FloorDivOptions"):
     """x / y, rounded down."""
 
+    poles = (Pole("y"),)
+
 
 class FloorMod(Binary, code=BuiltinOperator.FLOOR_MOD, options="FloorModOptions"):
     """What x / y, rounded down, leaves; it has the sign of y."""
+
+    poles = (Pole("y"),)
 
 
 class SquaredDifference(

@@ -1,7 +1,7 @@
 """Unary element-wise operators without attributes: the result has the operand's shape and type."""
 
 from luciole.ir.op import Op, dtype_of, like, operand
-from luciole.ir.quant import Quant
+from luciole.ir.quant import Pole, Quant
 from luciole.ir.value import Value
 from luciole.schema.enums import BuiltinOperator
 
@@ -35,18 +35,21 @@ class Log(Unary, code=BuiltinOperator.LOG):
     """Natural logarithm."""
 
     quant = Quant()
+    poles = (Pole("x", refused=()),)
 
 
 class Sqrt(Unary, code=BuiltinOperator.SQRT):
     """Square root."""
 
     quant = Quant()
+    poles = (Pole("x", refused=(-1,), finite=True),)
 
 
 class Rsqrt(Unary, code=BuiltinOperator.RSQRT):
     """1 / sqrt(x)."""
 
     quant = Quant()
+    poles = (Pole("x", refused=(-1,)),)
 
 
 class Square(Unary, code=BuiltinOperator.SQUARE, options="SquareOptions"):

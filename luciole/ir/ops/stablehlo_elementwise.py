@@ -25,11 +25,11 @@ class StablehloMultiply(StablehloBinary, code=BuiltinOperator.STABLEHLO_MULTIPLY
 
 
 class StablehloMaximum(StablehloBinary, code=BuiltinOperator.STABLEHLO_MAXIMUM):
-    """The larger of both."""
+    """The larger of both; x where one of them is NaN, as LiteRT has it."""
 
 
 class StablehloMinimum(StablehloBinary, code=BuiltinOperator.STABLEHLO_MINIMUM):
-    """The smaller of both."""
+    """The smaller of both; x where one of them is NaN, as LiteRT has it."""
 
 
 class StablehloAnd(StablehloBinary, code=BuiltinOperator.STABLEHLO_AND):

@@ -107,18 +107,25 @@ def _encode_bias(graph: Graph, op: Op, slots: list[Value | None]) -> None:
 
 def steps_of_bias(op: Op, slots: Sequence[Value | None]) -> NDArray[np.float32] | None:
     """Compute what a step of a layer's bias stands for, one or [outputs], with other operands in
-    its ``slots``: its input's scale times its weights'. None where these are no integers.
+    its ``slots``: its input's scale times its weights'. None where these are no integers, and where
+    an input has several scales or weights have some of another axis than that of outputs, for which
+    no kernel has steps.
     """
     assert op.quant is not None, "only operators that say how they are quantized come here"
     named = dict(zip((name for name, _ in op.named_operands()), slots, strict=True))
-    of_input = _scales(named.get(op.quant.input))
-    of_weights = _scales(named.get(op.quant.weight or ""))
+    of_input = _scales(named.get(op.quant.input), None)
+    of_weights = _scales(named.get(op.quant.weight or ""), op.quant.axis)
     return None if of_input is None or of_weights is None else of_input * of_weights
 
 
-def _scales(value: Value | None) -> NDArray[np.float32] | None:
+def _scales(value: Value | None, axis: int | None) -> NDArray[np.float32] | None:
+    """Read the one scale of a tensor of integers, or those along an ``axis``; None for others."""
     found = None if value is None else affine_of(value)
-    return None if found is None else found.scale
+    if value is None or found is None or found.scale.size == 1:
+        return None if found is None else found.scale
+    count = len(value.dims)
+    fits = axis is not None and -count <= axis < count and found.axis == axis % count
+    return found.scale if fits and value.dims[found.axis] == found.scale.size else None
 
 
 def _is_float(value: Value | None) -> bool:

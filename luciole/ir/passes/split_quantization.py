@@ -99,7 +99,9 @@ def _bias(op: Op) -> Value | None:
 
 
 def _runs_on_floats(op: Op, bias: Value | None, runs: Runs) -> bool:
-    """Tell whether an operator has a kernel for real numbers in place of its integers."""
+    """Tell whether an operator has a kernel for real numbers in place of its integers, which gives
+    real numbers in their place and all else as it is.
+    """
     floats = [
         Value(v.name, TensorType.FLOAT32, v.shape)
         if v is not None and (_holds_codes(v) or v is bias)
@@ -107,7 +109,8 @@ def _runs_on_floats(op: Op, bias: Value | None, runs: Runs) -> bool:
         for v in op.operands
     ]
     twin = op.clone(floats)
-    found = runs(twin)
+    types = tuple(TensorType.FLOAT32 if _holds_codes(v) else v.dtype for v in op.results)
+    found = runs(twin) and (isinstance(op, Quantize) or twin.result_dtypes() == types)
     twin.set_operands([])  # so that no tensor is used by it any more
     return found
 

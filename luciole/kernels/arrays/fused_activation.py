@@ -19,6 +19,5 @@ def activate(x: Array, activation: ActivationFunctionType) -> Array:
         raise UnsupportedError(f"fused activation {activation.name} is not supported for {x.dtype}")
     low, high = LIMITS[activation]
     least = x.dtype.type(max(low, 0) if x.dtype.kind == "u" else low)
-    if high == np.inf:  # which integers do not have
-        return np.asarray(np.maximum(x, least))
-    return np.clip(x, least, x.dtype.type(high))
+    x = np.where(x < least, least, x)  # -0 stays
+    return x if high == np.inf else np.where(x > high, x.dtype.type(high), x)

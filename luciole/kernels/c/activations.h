@@ -45,7 +45,7 @@ static void luc_tanh(const struct luc_tanh *op, const float *x, float *y)
             p = p * square - 5.37397155531e-2f;
             p = p * square + 1.33314422036e-1f;
             p = p * square - 3.33332819422e-1f;
-            y[k] = p * square * z + z;
+            y[k] = size > 0.0f ? p * square * z + z : z; /* -0 stays */
         } else if (size < 10.0f) {
             float found = 1.0f - 2.0f / (luc_exp(2.0f * size) + 1.0f);
             y[k] = z < 0.0f ? -found : found;

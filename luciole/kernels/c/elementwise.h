@@ -26,10 +26,10 @@ struct luc_maximum_float {
     uint32_t count;
 };
 
-/* What is no number stays none. */
+/* y where one of both is not a number, as in LiteRT. */
 static void luc_maximum_float(const struct luc_maximum_float *op, const float *x, const float *y, float *z)
 {
-    for (uint32_t k = 0; k < op->count; k++) z[k] = x[k] > y[k] || x[k] != x[k] ? x[k] : y[k];
+    for (uint32_t k = 0; k < op->count; k++) z[k] = x[k] > y[k] ? x[k] : y[k];
 }
 
 struct luc_minimum_float {
@@ -38,7 +38,7 @@ struct luc_minimum_float {
 
 static void luc_minimum_float(const struct luc_minimum_float *op, const float *x, const float *y, float *z)
 {
-    for (uint32_t k = 0; k < op->count; k++) z[k] = x[k] < y[k] || x[k] != x[k] ? x[k] : y[k];
+    for (uint32_t k = 0; k < op->count; k++) z[k] = x[k] < y[k] ? x[k] : y[k];
 }
 
 #endif

@@ -4,14 +4,17 @@ the other, or as long as a condition holds.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from luciole.ir import Array, LucioleError
+from luciole.ir import Array
 from luciole.kernels import jit
+from luciole.kernels.core.budget import PAUSED, SPENT, Budget, Control
 from luciole.kernels.core.memory import Memory, reach, turns
 from luciole.kernels.core.registry import NativeStep
 from luciole.kernels.jit.record import Record, reader
+from luciole.kernels.jit.scalars import nanoseconds
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
 from luciole.kernels.jit.vector.moves import copy
 
@@ -41,43 +44,51 @@ class Call(Record):
 
 
 class LoopRecord(Record):
-    """How often the steps are run, and addresses: of tables of ``Call`` and of ``Moves`` that are
-    made before all steps, before and after each step, and behind all.
+    """How often steps are run: ``count`` times, or while the truth value at ``condition`` holds;
+    ``calls`` steps, of which the first ``asked`` find it. Addresses of the ``Control`` of all
+    loops, of a table of ``Call``, and of ``Moves`` that are made before all turns, when a turn
+    begins and ends, and behind all.
+
+    Written are the ``turn``, the ``row`` of the step that is to go on once a pause is over, and how
+    ``often`` the clock is looked at: in ``look`` turns again, and when it was ``seen`` last.
     """
 
+    control: int
     count: int
-    calls: int
-    steps: int
-    first: int
-    reads: int
-    writes: int
-    last: int
-
-
-class RepeatRecord(Record):
-    """How often steps are run at most, where the condition is, how many steps find it, and
-    addresses: of tables of ``Call``, and of ``Moves`` that are made before all steps, before the
-    condition is asked, behind each turn, and behind all.
-
-    ``left`` is written: how many more turns were allowed, 0 where the condition still held.
-    """
-
-    most: int
     condition: int
     asked: int
-    asks: int
     calls: int
     steps: int
     first: int
     shown: int
     writes: int
     last: int
-    left: int
+    turn: int
+    row: int
+    often: int
+    look: int
+    seen: int
 
 
 BYTE = int(Kind.UINT8)
 
+BETWEEN = -1
+"""The row of a loop that itself pauses, after a turn."""
+
+PAUSE = 50_000_000
+"""Nanoseconds after which a loop returns to Python."""
+
+OFTEN = 2_000_000
+"""Nanoseconds between looks at the clock, of which each takes some 25 (more where it is slow)."""
+
+MOST = 1 << 20
+"""Turns between looks."""
+
+TIME = Control.offset("seconds")
+"""Where there is room for the time."""
+
 _move_at, _moves_at, _call_at = reader(Move), reader(Moves), reader(Call)
+_control_at = reader(Control)
 
 
 @dataclass(frozen=True)
@@ -102,71 +113,58 @@ class Part:
 
 @dataclass(frozen=True)
 class Loop:
-    """What is copied when: before all steps, before and after each step, and behind all."""
-
-    first: Sequence[Part]
-    reads: Sequence[Part]
-    writes: Sequence[Part]
-    last: Sequence[Part]
-
-    def step(self, body: Sequence[NativeStep], count: int) -> NativeStep:
-        """Make the step that runs the steps of a body ``count`` times."""
-        memory = Memory()
-        record = LoopRecord(
-            count=count,
-            calls=len(body),
-            steps=_calls(body, memory),
-            first=_moves(self.first, memory, count),
-            reads=_moves(self.reads, memory, count),
-            writes=_moves(self.writes, memory, count),
-            last=_moves(self.last, memory, count),
-        )
-        return memory.step(_loop.address, record)
-
-
-@dataclass(frozen=True)
-class Repeat:
-    """What is copied when: before all turns, before the condition is asked, after each turn, and
-    behind all; ``condition`` holds one truth value.
-    """
+    """What is copied when: before all turns, when a turn begins and ends, and behind all."""
 
     first: Sequence[Part]
     shown: Sequence[Part]
     writes: Sequence[Part]
     last: Sequence[Part]
-    condition: Array
 
-    def step(self, asks: Sequence[NativeStep], body: Sequence[NativeStep], most: int) -> NativeStep:
-        """Make the step that runs a body while ``asks`` find that the condition holds; its check
-        raises LucioleError where that goes on for ``most`` turns.
+    def counted(self, body: Sequence[NativeStep], count: int, budget: Budget) -> NativeStep:
+        """Make the step that runs the steps of a body ``count`` times."""
+        return self._step([], body, budget, count, None)
+
+    def repeated(
+        self,
+        asks: Sequence[NativeStep],
+        body: Sequence[NativeStep],
+        condition: Array,
+        budget: Budget,
+    ) -> NativeStep:
+        """Make the step that runs a body while ``asks`` find that the condition holds, which is one
+        truth value.
         """
-        memory = Memory()
-        memory.arrays.append(self.condition)
-        record = RepeatRecord(
-            most=most,
-            condition=_whole(self.condition),
+        return self._step(asks, body, budget, 1, condition)
+
+    def _step(
+        self,
+        asks: Sequence[NativeStep],
+        body: Sequence[NativeStep],
+        budget: Budget,
+        count: int,
+        condition: Array | None,
+    ) -> NativeStep:
+        memory = Memory([budget.control, *([] if condition is None else [condition])])
+        record = LoopRecord(
+            control=_whole(budget.control),
+            count=count,
+            condition=0 if condition is None else _whole(condition),
             asked=len(asks),
-            asks=_calls(asks, memory),
-            calls=len(body),
-            steps=_calls(body, memory),
-            first=_moves(self.first, memory),
-            shown=_moves(self.shown, memory),
-            writes=_moves(self.writes, memory),
-            last=_moves(self.last, memory),
-            left=0,
+            calls=len(asks) + len(body),
+            steps=_calls([*asks, *body], memory),
+            first=_moves(self.first, memory, count),
+            shown=_moves(self.shown, memory, count),
+            writes=_moves(self.writes, memory, count),
+            last=_moves(self.last, memory, count),
+            turn=0,
+            row=BETWEEN,
+            often=1,
+            look=1,
+            seen=0,
         )
-        step = memory.step(_repeat.address, record)
-
-        def check() -> None:
-            if not step.record[RepeatRecord.place("left")]:
-                raise goes_on(most)
-
-        return replace(step, check=check)
-
-
-def goes_on(limit: int) -> LucioleError:
-    """Make the error of a loop that does not end within a limit."""
-    return LucioleError(f"the loop goes on after {limit} steps: raise loop_limit")
+        nested = any(step.is_paused is not None for step in (*asks, *body))
+        kernel = _loop(condition is None, nested)
+        return replace(memory.step(kernel.address, record), is_paused=budget.is_paused)
 
 
 def _calls(steps: Sequence[NativeStep], memory: Memory) -> int:
@@ -196,36 +194,98 @@ def _move_all(place: int, step: int) -> None:
         copy(move.to + step * move.to_step, move.source + step * move.source_step, move.size)
 
 
-@jit.inline
-def _run_all(calls: int, count: int) -> None:
-    """Run the kernels of a table."""
-    for row in range(count):
-        call = _call_at(calls, row)
+@jit.merged
+def _begin(r: LoopRecord, control: Control) -> None:
+    """Begin with the first turn, or go on where this loop or one inside paused."""
+    if not control.paused:
+        r.turn, r.row = 0, BETWEEN
+        _move_all(r.first, 0)
+    elif r.row == BETWEEN:
+        control.paused = 0
+
+
+@jit.merged
+def _run(r: LoopRecord, control: Control, row: int, end: int, nested: bool) -> int:
+    """Run the kernels from a row up to another; gives that, or the row of a loop that pauses."""
+    while row < end:
+        call = _call_at(r.steps, row)
         jit.call(call.kernel, call.record)
+        if nested and control.paused:
+            break
+        row += 1
+    return row
 
 
-@jit.kernel
-def _loop(r: LoopRecord) -> None:
-    _move_all(r.first, 0)
-    for step in range(r.count):
-        _move_all(r.reads, step)
-        _run_all(r.steps, r.calls)
-        _move_all(r.writes, step)
-    _move_all(r.last, 0)
+@jit.merged
+def _holds(r: LoopRecord, turn: int, counted: bool) -> bool:
+    """Tell whether there is another turn."""
+    return turn < r.count if counted else integers_at(r.condition, BYTE)[0] != 0
 
 
-@jit.kernel
-def _repeat(r: RepeatRecord) -> None:
-    _move_all(r.first, 0)
-    left, holds = r.most, True
-    while left and holds:
-        _move_all(r.shown, 0)
-        _run_all(r.asks, r.asked)
-        holds = integers_at(r.condition, BYTE)[0] != 0
-        if holds:
-            _run_all(r.steps, r.calls)
-            _move_all(r.writes, 0)
-            left -= 1
-    if left:
-        _move_all(r.last, 0)
-    r.left = left
+@jit.merged
+def _taken(r: LoopRecord, control: Control, nested: bool) -> int:
+    """Take steps from the budget: as many as until the clock is looked at, one where loops inside
+    need some, too. Pauses where none is left.
+    """
+    steps = min(1 if nested else r.often, control.left)
+    control.left -= steps
+    if steps == 0:
+        control.paused = SPENT
+    return steps
+
+
+@jit.inline
+def _is_time(r: LoopRecord, control: Control, nested: bool) -> bool:
+    """Look at the clock when it is time to, and pause."""
+    r.look -= 1 if nested else r.often
+    if r.look > 0:
+        return False
+    now = nanoseconds(control.clock, control.kind, r.control + TIME)
+    fitting = r.often * OFTEN // max(now - r.seen, 1)
+    r.often = min(max(fitting, 1), 2 * r.often, MOST)
+    r.look, r.seen = r.often, now
+    if control.since == 0:
+        control.since = now
+    if now - control.since > PAUSE:
+        control.paused = PAUSED
+        return True
+    return False
+
+
+@functools.cache
+def _loop(counted: bool, nested: bool) -> jit.Kernel:
+    """Make a kernel: of loops over lists, or with a condition, whose copies are the same in each
+    turn; of loops without or with others inside.
+    """
+
+    @jit.kernel
+    def loop(r: LoopRecord) -> None:
+        control, steps = _control_at(r.control, 0), 0
+        _begin(r, control)
+        turn, row = r.turn, r.row
+        while True:
+            item = turn if counted else 0
+            if row < r.asked:
+                if row == BETWEEN:
+                    _move_all(r.shown, item)
+                row = _run(r, control, max(row, 0), r.asked, nested)
+                if row < r.asked or not _holds(r, turn, counted):
+                    break
+                if steps == 0:
+                    steps = _taken(r, control, nested)
+                if steps == 0:
+                    break
+                steps -= 1
+            row = _run(r, control, row, r.calls, nested)
+            if row < r.calls:
+                break
+            _move_all(r.writes, item)
+            turn, row = turn + 1, BETWEEN
+            if steps == 0 and _is_time(r, control, nested):
+                break
+        control.left += steps
+        r.turn, r.row = turn, row
+        if not control.paused:
+            _move_all(r.last, 0)
+
+    return loop

@@ -5,7 +5,7 @@ Kernels check nothing, so an address of a tensor is given only for so many bytes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import NamedTuple
@@ -14,7 +14,7 @@ import numpy as np
 
 from luciole.ir import Array
 from luciole.ir.value import shape_text
-from luciole.kernels.core.allocation import placed
+from luciole.kernels.core.allocation import packed, placed
 from luciole.kernels.core.limits import room
 from luciole.kernels.core.registry import ExecutionError, NativeStep
 from luciole.kernels.jit.record import Record, table
@@ -80,10 +80,21 @@ class Memory:
 
         Raises ExecutionError where the array has another shape.
         """
+        return self._kept(array, shape, placed)
+
+    def keep_packed(
+        self, source: Array, form: Hashable, pack: Callable[[], Array], *shape: int
+    ) -> int:
+        """Keep what ``pack`` makes of a constant, as ``keep`` does; once for all steps of a plan
+        that need the constant in the same form.
+        """
+        return self._kept(packed(source, form, pack), shape, lambda array: array)
+
+    def _kept(self, array: Array, shape: tuple[int, ...], place: Callable[[Array], Array]) -> int:
         if array.shape != shape:
             found, wanted = shape_text(array.shape), shape_text(shape)
             raise ExecutionError(f"a compiled kernel would walk {wanted} of an array {found}")
-        self.arrays.append(placed(array))
+        self.arrays.append(place(array))
         return int(self.arrays[-1].ctypes.data)
 
     def record(self, record: Record) -> int:

@@ -29,11 +29,18 @@ class Meter:
     and of other objects as long as somebody says that they are held.
 
     An array beyond ``limit`` and SLACK is refused: a MemoryError inside, which leaves the ``with``
-    statement as MemoryLimitError. A meter may be entered again inside.
+    statement as MemoryLimitError. A meter may be entered again inside. ``who`` takes the arrays
+    that no operator does, and ``allowed`` is what a refusal says of the limit.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(
+        self,
+        limit: int,
+        who: str = "planning",
+        allowed: str = "memory_limit is {}: raise it if the model is to be trusted",
+    ) -> None:
         self.limit = limit
+        self._who, self._allowed = who, allowed.format(limit)
         self._tally = Tally.take(min(max(limit, 0) + SLACK, _MOST))
         self._held = 0
         self._before: list[tuple[Token[Meter | None], Any]] = []
@@ -52,7 +59,7 @@ class Meter:
         install(handler)
         _PRESENT.reset(token)
         if isinstance(error, MemoryError) and not isinstance(error, LucioleError):
-            self.explain("planning")
+            self.explain(self._who)
 
     @property
     def taken(self) -> int:
@@ -88,7 +95,7 @@ class Meter:
         if refused:
             raise MemoryLimitError(
                 f"{who}: {refused} bytes are too many where {counts.taken} are taken and "
-                f"memory_limit is {self.limit}: raise it if the model is to be trusted"
+                f"{self._allowed}"
             ) from None
 
 

@@ -20,7 +20,7 @@ from luciole.ir.dtypes import MICROSCALED, NUMPY
 from luciole.kernels.core import custom, extents
 from luciole.kernels.core.allocation import placed
 from luciole.kernels.core.errors import ExecutionError as ExecutionError
-from luciole.kernels.core.meter import present
+from luciole.kernels.core.meter import Meter, present
 from luciole.kernels.core.reasons import Declined, apparent, decline, listening
 from luciole.kernels.jit.record import Shared
 
@@ -65,7 +65,8 @@ class NativeStep:
     and parameters as int64; ``owns`` are the arrays behind those addresses, kept alive with the
     step. ``split`` gives, for a number of threads, records that do the work together (at most one
     each; none where it does not pay); without it one thread does a step alone. ``check`` is called
-    behind a step that may fail, and raises LucioleError where it did.
+    behind a step that may fail, and raises LucioleError where it did. ``is_paused`` tells behind
+    one that may return on the way whether it is to be called again, and raises as ``check``.
     """
 
     address: int
@@ -73,6 +74,12 @@ class NativeStep:
     owns: tuple[Array, ...] = ()
     split: Callable[[int], Sequence[Array]] | None = None
     check: Callable[[], None] | None = None
+    is_paused: Callable[[], bool] | None = None
+
+    @property
+    def stands_alone(self) -> bool:
+        """Whether nothing may follow in the same call."""
+        return self.check is not None or self.is_paused is not None
 
 
 def ranges(count: int, threads: int, least: int = 1) -> list[tuple[int, int]]:
@@ -362,6 +369,11 @@ def evaluate(op: Op) -> tuple[Array, ...]:
     kernel.
     """
     return computed(op, [_contents(value) for value in op.operands])
+
+
+def bounded(most: int, who: str, allowed: str) -> Meter:
+    """Return a context that counts arrays and refuses those beyond ``most`` bytes."""
+    return Meter(most, who, allowed)
 
 
 def _contents(value: Value | None) -> Array | None:

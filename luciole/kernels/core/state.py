@@ -13,6 +13,7 @@ from luciole.ir import Array, Graph, LucioleError, Op
 from luciole.ir.strings import OBJECTS
 from luciole.kernels.arrays.philox import Philox
 from luciole.kernels.core.allocation import placed
+from luciole.kernels.core.budget import Budget
 
 
 @dataclass(frozen=True)
@@ -27,13 +28,13 @@ class Table:
 class State:
     """The variables of an interpreter, and its hash tables by number, None before they are filled.
 
-    ``once`` are the graphs that CALL_ONCE has run; ``loop_limit`` is how many steps a WHILE may do;
+    ``once`` are the graphs that CALL_ONCE has run; ``budget`` has the steps of all WHILE of a run;
     ``generators`` are those of the operators that draw random numbers. ``moves`` counts how often a
     variable was given another array, because what was assigned has another type or shape.
     """
 
     def __init__(self, loop_limit: int) -> None:
-        self.loop_limit = loop_limit
+        self.budget = Budget(loop_limit)
         self.once: set[Graph] = set()
         self.generators: WeakKeyDictionary[Op, Philox] = WeakKeyDictionary()
         self.moves = 0

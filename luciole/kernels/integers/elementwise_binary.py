@@ -294,10 +294,6 @@ def bent(op: PRelu) -> Pairs:
 _compiled(PRelu, bent, *SMALL, (INT16, TensorType.INT8))
 
 
-BY_SCALE = (comparisons.Equal, comparisons.NotEqual)
-"""What compares quantized numbers of 16 bits by their scales; the others compare integers."""
-
-
 def _compares(
     cls: type[comparisons.Comparison],
     compare: Callable[[Array, Array], Array],
@@ -328,8 +324,10 @@ def _compares(
 
 
 def compared(op: comparisons.Comparison, function: Function) -> Pairs:
-    """Return how integers are compared: those of 16 bits as they are, but for ``BY_SCALE``."""
-    if op.x.dtype == INT16 and not (is_affine(op.x) and isinstance(op, BY_SCALE)):
+    """Return how integers are compared: by their scales, or as they are."""
+    assert op.quant is not None, "comparisons say how they are quantized"
+    dtype = op.x.dtype
+    if dtype in op.quant.unscaled or (dtype == INT16 and not is_affine(op.x)):
         return Pairs(function, (0, 0), (ONE, ONE, ONE))
     grids = per_tensor(op.x, "x"), per_tensor(op.y, "y")
     first, second = (quantize_multiplier(scale) for scale, _ in grids)

@@ -18,7 +18,7 @@ from luciole.kernels.core.registry import Context, NativeStep, accepted, native,
 from luciole.kernels.elements import strided
 from luciole.kernels.elements.conversions import KINDS
 from luciole.kernels.fixed_point.arithmetic import (
-    Integers,
+    mean_multiplier,
     multiply,
     multiply_wide,
     quantize_multiplier,
@@ -44,17 +44,6 @@ from luciole.kernels.reduce import Cut, ReduceRecord, neighbours, where
 TYPES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
 
-def factor_of(scale: np.float32, to: np.float32, count: int) -> tuple[Integers, Integers]:
-    """Return multiplier and shift of scale / (to count), as TFLite's QuantizedMeanOrSum makes them.
-
-    With a count of 1 they are those of scale / to.
-    """
-    multiplier, shift = quantize_multiplier(float(scale) / float(to))
-    more = min(count.bit_length() - 1, 32, 31 + int(shift))
-    reduced = (int(multiplier) << more) // count
-    return np.asarray(reduced, np.int32), np.asarray(shift - more, np.int32)
-
-
 @reference(Mean, *TYPES)
 def mean(op: Mean, x: Array, indices: Array) -> Array:
     """Average on the result's grid; 0 as it is stored where there is nothing to average."""
@@ -77,7 +66,7 @@ def _scaled(op: Mean | Sum, x: Array, gone: dict[str, Any], count: int, divided:
     total = np.sum(x, dtype=np.int64, **gone)
     if not x.size:
         return np.zeros(total.shape, x.dtype)
-    factor = factor_of(scale, to, count if divided else 1)
+    factor = mean_multiplier(scale, to, count if divided else 1)
     steps = (total - zero_point * count % 2**32).astype(np.int32)  # int32 wraps, as in TFLite
     return saturated(multiply(steps, *factor), to_zero, x)
 
@@ -183,7 +172,7 @@ def _grid(op: Mean | Sum, x: Array, count: int, divided: bool) -> dict[str, int]
     """Return the fields that ``SumRecord`` adds; None where int32 would wrap around."""
     scale, zero_point = per_tensor(op.input, "the input")
     to, to_zero = per_tensor(op.output, "the result")
-    factor, limits = factor_of(scale, to, count if divided else 1), np.iinfo(x.dtype)
+    factor, limits = mean_multiplier(scale, to, count if divided else 1), np.iinfo(x.dtype)
     up = max(int(factor[1]), 0)
     multiplier, half, negative, bits = rounding(factor)
     if not limits.min <= zero_point <= limits.max or count << up > MOST_ADDED[x.itemsize]:
@@ -298,7 +287,7 @@ def mean_in_c(op: Mean, context: PortableContext) -> list[CCall]:
     check_grid((zero, to_zero), (-128, 127))
     if not 0 < found["count"] < MOST_ADDED[1]:
         raise UnsupportedError(f"a mean of {found['count']} numbers has no C form")
-    multiplier, shift = factor_of(scale, to, found["count"])
+    multiplier, shift = mean_multiplier(scale, to, found["count"])
     numbers = {"multiplier": int(multiplier), "shift": int(shift)}
     fields = {**found, "input_zero": zero, "result_zero": to_zero, **numbers}
     return [CCall("luc_mean_int8", fields, (op.input,), op.results)]

@@ -91,9 +91,9 @@ class FixedWindows(FixedLayer):
 
     @property
     def _by_level(self) -> list[Part]:
-        level = fixed(self.sorted_levels[0], self.input_places)
-        others = [k for k in range(len(level)) if k != self.middle]
-        return [Part((k,), int(level[k] - level[self.middle])) for k in others]
+        levels = self.sorted_levels[0]
+        differs = fixed(levels - levels[self.middle], self.input_places).tolist()
+        return [Part((k,), differs[k]) for k in range(len(levels)) if k != self.middle]
 
     @property
     def _by_sign(self) -> list[Part]:

@@ -22,6 +22,8 @@ from luciole.kernels.portable.calls import SCALAR, CCall, Field, FixedPoint, Vec
 
 LARGEST = 2**31 - 1
 MOST_INPUTS, MOST_BITS = 65534, 4
+COARSEST = 2.0**-7
+"""How far results may be off, of what half of the outputs reach."""
 MOST_PLACES = 100
 """Beyond that, units are no normal floats."""
 
@@ -46,7 +48,7 @@ class FixedLayer:
         """Refuse what does not fit. Raises UnsupportedError."""
         layer, kx = self.layer, len(self.layer.ax)
         numbers = (layer.ax, layer.aw, or_zero(layer.bias), or_zero(layer.offsets))
-        if not all(np.isfinite(array).all() for array in numbers):
+        if not all(np.isfinite(array).all() for array in (*numbers, layer.input_offset)):
             raise UnsupportedError("its bases, biases or offsets are not finite")
         if layer.inputs > MOST_INPUTS or layer.outputs > MOST_INPUTS:
             raise UnsupportedError(f"in C, layers have up to {MOST_INPUTS} inputs and outputs")
@@ -54,6 +56,19 @@ class FixedLayer:
             raise UnsupportedError(f"inputs have {kx} bits, in C up to {MOST_BITS}")
         if not layer.outputs or not -MOST_PLACES <= self.places <= MOST_PLACES:
             raise UnsupportedError("its numbers have no common fixed point")
+        self._refuse_uneven()
+
+    def _refuse_uneven(self) -> None:
+        """Refuse a layer whose largest outputs leave the others no places. Raises
+        UnsupportedError.
+        """
+        reach = np.sort(self._reach)
+        usual = reach[(len(reach) - 1) // 2]
+        if self.error > COARSEST * usual > 0:
+            raise UnsupportedError(
+                f"half of its outputs reach {usual:.1e} at most, another {reach[-1]:.1e}: in one "
+                f"fixed point for all they are {self.error:.1e} off"
+            )
 
     @cached_property
     def basis(self) -> Doubles:
@@ -81,10 +96,20 @@ class FixedLayer:
     @cached_property
     def _largest(self) -> tuple[float, float, float]:
         """The largest sum of inputs, of an output's scales, and result."""
-        scales, offsets, biases = self._weights
-        in_sums, in_results = (self.layer.inputs * size for size in self.input_sizes)
-        weights = np.abs(scales).sum(1) + np.abs(offsets)
-        return in_sums, weights.max(), (in_results * weights + np.abs(biases)).max()
+        in_sums = self.layer.inputs * self.input_sizes[0]
+        return in_sums, self._weight_sums.max(), self._reach.max()
+
+    @property
+    def _weight_sums(self) -> Doubles:
+        """The largest weight of each output."""
+        scales, offsets, _ = self._weights
+        return np.asarray(np.abs(scales).sum(1) + np.abs(offsets))
+
+    @property
+    def _reach(self) -> Doubles:
+        """The largest result of each output."""
+        largest = self.layer.inputs * self.input_sizes[1]
+        return np.asarray(largest * self._weight_sums + np.abs(self._weights[2]))
 
     @cached_property
     def input_places(self) -> int:

@@ -9,7 +9,7 @@ extremes. Integers stand in the operators whether kernels for them are here or n
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -19,6 +19,7 @@ from luciole.interpreter import Interpreter
 from luciole.interpreter.records import Records, Track, batch_size, check_records, untracked
 from luciole.ir import Graph, Model, Op, TensorType, Value
 from luciole.ir.analysis.constancy import constant_bytes
+from luciole.ir.analysis.poles import refused_pole
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.ops.fully_connected import FullyConnected
@@ -44,11 +45,13 @@ from luciole.lquantizer.compatible.one_numbers import (
 )
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.network.grids import is_float
+from luciole.lquantizer.network.real import real_network
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.report import LayerReport, Report
 from luciole.lquantizer.rewrite.integers import slot_of
 from luciole.lquantizer.schemes import UniformOptions
 from luciole.lquantizer.uniform.limits import Limits, given_ranges
+from luciole.lquantizer.uniform.poles import reason_of
 
 _RULE = "record_percentile:99"
 _LAYERS = (Conv2D, DepthwiseConv2D, TransposeConv, FullyConnected)
@@ -127,35 +130,43 @@ def quantize_one(
         kinds = _quantize(work, records, options, layers, limits, track or untracked)
     else:
         kinds = _weights_alone(work.graph, _ALONE[options.scheme])
+    _check_types(work.graph)
     remove_dead(work.graph)
     remove_dead_buffers(work)
     report = Report([_layer(op, names[op], sizes[op], kinds[op], options) for op in sizes])
+    report.warnings += _at_poles(work.graph)
     report.seconds = time.perf_counter() - begun
     return Result(work, report, ranges=limits.ranges() if options.takes_data else None)
 
 
+def _at_poles(graph: Graph) -> Iterator[str]:
+    """Name the operators whose integers, which are ONE's, reach a pole."""
+    for op in graph.ops:
+        pole = refused_pole(op)
+        if pole is not None:
+            name = one_line(op.name)[:_SHOWN]
+            yield f"{op.kind} {name!r} fails on some records: {reason_of(pole)}"
+
+
 def _checked(model: Model) -> Model:
     """Copy a float network that ONE can quantize."""
-    _refuse_tensors(model)
-    work = model.clone()
+    if len(model.graphs) != 1:
+        raise QuantizeError("the model has several graphs: ONE's numbers are of one")
+    work = real_network(model)
+    for value in work.graph.values:
+        if value.is_constant and is_float(value) and value.data is None:
+            raise QuantizeError(f"constant {one_line(value.name)[:_SHOWN]!r} is sparse")
     for op in work.graph.ops:
         if op.stateful:
             raise QuantizeError(f"{op}: ONE's numbers are not of operators with a state")
     return work
 
 
-def _refuse_tensors(model: Model) -> None:
-    """Refuse a model of several graphs, one with integers, and one with constants left sparse."""
-    if len(model.graphs) != 1:
-        raise QuantizeError("the model has several graphs: ONE's numbers are of one")
-    for value in model.graph.values:
-        if value.quantization is not None and value.dtype in (*TYPES.values(), TensorType.INT8):
-            name = one_line(value.name)[:_SHOWN]
-            raise QuantizeError(
-                f"the model is quantized already: tensor {name!r} is {value.dtype.name}"
-            )
-        if value.is_constant and is_float(value) and value.data is None:
-            raise QuantizeError(f"constant {one_line(value.name)[:_SHOWN]!r} is sparse")
+def _check_types(graph: Graph) -> None:
+    """Raise QuantizeError for an operator whose results cannot be what they became."""
+    for op in graph.ops:
+        if op.result_dtypes() != tuple(value.dtype for value in op.results):
+            raise QuantizeError(f"{op}: ONE's numbers are not of what it gives")
 
 
 def _quantize(

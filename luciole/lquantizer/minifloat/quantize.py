@@ -25,6 +25,7 @@ from luciole.lquantizer.minifloat.search import (
     search,
 )
 from luciole.lquantizer.minifloat_options import MinifloatOptions
+from luciole.lquantizer.network.real import check_constants
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.report import LayerReport, Report
 from luciole.lquantizer.uniform.preparation import float_network
@@ -42,10 +43,12 @@ def quantize_minifloat(
     ``records`` are unlabelled samples by input name; scaling and searching need them. With
     ``labels`` [records] a search minds right answers, else the float network's. LSTMs are unrolled,
     so that what they compute inside is rounded, too. Raises QuantizeError for a network that is
-    quantized already, for data that cannot be used, and where no bits are enough.
+    quantized already, for constants that are no numbers, for data that cannot be used, and where
+    no bits are enough.
     """
     begun, track = time.perf_counter(), track or untracked
     work = float_network(model)
+    check_constants(work.graph)
     warnings = _unrolled(work.graph)
     if options.needs_data:
         records = _checked(work.graph, records)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from luciole.interpreter.answers import answers_of, labels_for, scores_classes
 from luciole.interpreter.records import Progress, Records, first_output
 from luciole.ir import Array, Model
 from luciole.ir.minifloat import Minifloat
@@ -44,27 +45,23 @@ class Tried:
 
 class Judge:
     """Says what answers a network loses: against labels where there are some, else against the
-    float network. The answer is the largest element of the first output.
+    float network. The answers are those of the first output.
     """
 
     def __init__(self, model: Model, records: Records, labels: Array | None = None) -> None:
         self.model, self.records = model, records
-        answers = self._answers(model)
-        self._right = answers if labels is None else labels.reshape(-1)
-        if len(self._right) != len(answers):
-            raise QuantizeError(f"{len(answers)} records have {len(self._right)} labels")
+        numbers = first_output(model, records)
+        if not scores_classes(model.graph.outputs[0], numbers, labels):
+            raise QuantizeError("a search needs a network whose first output scores classes")
+        answers = answers_of(numbers)
+        self._right = answers if labels is None else labels_for(labels, answers.shape)
         self._before = float(np.mean(answers == self._right))
 
     def drop(self, chosen: Chosen) -> float:
         """Count the points of answers that are lost; below 0 where more are right than before."""
-        answers = self._answers(to_minifloats(self.model, chosen.by_value()))
+        model = to_minifloats(self.model, chosen.by_value())
+        answers = answers_of(first_output(model, self.records))
         return 100 * (self._before - float(np.mean(answers == self._right)))
-
-    def _answers(self, model: Model) -> Array:
-        answers = first_output(model, self.records)
-        if answers.shape[1] < 2:
-            raise QuantizeError("a search needs a network whose first output scores classes")
-        return np.asarray(answers.argmax(1))
 
 
 def search(

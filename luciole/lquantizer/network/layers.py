@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from luciole.ir import Graph, Op, TensorType, Value
 from luciole.ir.analysis.constancy import is_fixed
-from luciole.ir.analysis.weights import is_layer, learned_weights, weight_constant
+from luciole.ir.analysis.weights import is_layer, weight_constant
 from luciole.ir.calls import reachable
 from luciole.ir.graph import all_ops
 from luciole.ir.names import short_names
@@ -15,7 +15,7 @@ from luciole.ir.ops.activations import APPLIED
 from luciole.ir.ops.batch_matmul import BatchMatMul
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
-from luciole.ir.quantization import is_affine
+from luciole.ir.text.common import one_line
 from luciole.ir.value import Use, element_count
 from luciole.lquantizer.calibration.positions import Dense
 from luciole.lquantizer.config import Choice, Config
@@ -216,18 +216,5 @@ def check_layers(
         known = ", ".join(short_names(names).values()) or "none"
         raise QuantizeError(f"config: {unused[0]!r} matches no layer; the layers are {known}")
     if not layers:
-        why = "; ".join(f"{name}: {reason}" for name, reason in skipped.items())
-        already = _already(graph)
-        hint = f"the model is already quantized ({already}): begin with the float model"
-        raise QuantizeError(hint if already else f"nothing to quantize: {why or _EMPTY}")
-
-
-def _already(graph: Graph) -> str:
-    """Say what is quantized in a network without a layer that can be, nothing where none is."""
-    learned = [op for op in graph.ops if learned_weights(op) is not None]
-    if learned:
-        return f"{len(learned)} layers have learned levels"
-    layers = list(filter(is_layer, graph.ops))
-    weights = [v for op in layers if (v := weight_constant(op)) is not None and is_affine(v)]
-    kinds = sorted({value.dtype.name for value in weights})
-    return f"{len(weights)} layers have {' or '.join(kinds)} weights" if weights else ""
+        why = "; ".join(f"{one_line(name)}: {reason}" for name, reason in skipped.items())
+        raise QuantizeError(f"nothing to quantize: {why or _EMPTY}")

@@ -29,6 +29,7 @@ from luciole.lquantizer.config import Config
 from luciole.lquantizer.network.even_inputs import Disturbances, even_inputs
 from luciole.lquantizer.network.layers import Group, Stored, check_layers, find_groups, find_stored
 from luciole.lquantizer.network.problem import Method
+from luciole.lquantizer.network.real import real_network
 from luciole.lquantizer.report import LayerReport
 from luciole.schema.enums import ActivationFunctionType
 
@@ -93,11 +94,12 @@ def prepare(
 ) -> Preparation:
     """Find the layers, let their activations stand alone, and pair the network with its float twin.
 
-    Raises QuantizeError when nothing qualifies or the data cannot be used.
+    Raises QuantizeError for a network that is quantized already, when nothing qualifies or the data
+    cannot be used.
     """
-    count = check_records(model.graph, records)
+    work = real_network(model)
+    count = check_records(work.graph, records)
     check_finite(records)
-    work = model.clone()
     if unroll and unroll_lstm(work.graph):
         remove_dead(work.graph)
     if any(_is_spare(op) for op in work.graph.ops):
@@ -134,7 +136,7 @@ def _is_spare(op: Op) -> bool:
     layers share: the first step of an unrolled recurrent layer, whose state is 0.
     """
     weights = weight_constant(op) if has_weights(op) else None
-    data = op.operands[0]
+    data = None if weights is None else op.operands[0]
     if weights is None or data is None or not is_fixed(data):
         return False
     return any(not is_fixed(user.op.output) for user in weights.users)

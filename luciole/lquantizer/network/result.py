@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from luciole.ir import Array, Model
 from luciole.ir.shown import Shown
 from luciole.lquantizer.calibration.saved import Ranges
+from luciole.lquantizer.proof import Proof
 from luciole.lquantizer.report import Report
 from luciole.lquantizer.rewrite.rounded import Rounded
 
@@ -41,6 +42,13 @@ class Result(Shown):
     rounded: Rounded | None = None
     ranges: Ranges | None = None
     learned_from: frozenset[bytes] = frozenset()
+
+    @property
+    def proof(self) -> Proof | None:
+        """What the bytes of the model's file do, beside the float network; None where nobody
+        asked.
+        """
+        return self.report.proof
 
     def __repr__(self) -> str:
         return f"<Result: {self.model!r}, {self.report!r}>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -139,6 +140,18 @@ def thinned(sums: Sequence[Sum], objectives: Sequence[str], count: int, whole: S
         return list(sums)
     values = np.array([spacing(_beside(one, whole), objectives) for one in sums])
     return [sums[i] for i in spread(values, count)]
+
+
+def bisected(ordered: Sequence[Sum]) -> list[Sum]:
+    """Order from the ends inwards: the last, the first, the middle, the quarters, and so on."""
+    places, gaps = [len(ordered) - 1, 0], deque([(0, len(ordered) - 1)])
+    while gaps:
+        low, high = gaps.popleft()
+        if high - low > 1:
+            middle = (low + high) // 2
+            places.append(middle)
+            gaps += [(low, middle), (middle, high)]
+    return [ordered[place] for place in dict.fromkeys(places)] if ordered else []
 
 
 def _beside(one: Sum, whole: Sum) -> Sum:

@@ -17,6 +17,7 @@ from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.passes.unroll_lstm import unroll_lstm
 from luciole.lquantizer.config import Config
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.network.real import real_network
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.network.sampling import HELD_BACK
 from luciole.lquantizer.schemes import FLOAT
@@ -60,13 +61,14 @@ class Widths:
     ) -> Widths:
         """Measure each layer alone; one record in ``HELD_BACK`` judges, none is learned from twice.
 
-        Raises QuantizeError where there are too few records, and nothing to quantize.
+        Raises QuantizeError for a network that is quantized already, where there are too few
+        records, and nothing to quantize.
         """
-        if check_records(model.graph, records) < HELD_BACK:
+        work = real_network(model)
+        if check_records(work.graph, records) < HELD_BACK:
             raise QuantizeError(f"automatic widths need at least {HELD_BACK} records")
         judges = {n: a[HELD_BACK - 1 :: HELD_BACK] for n, a in records.items()}
         kept = {n: np.delete(a, np.s_[HELD_BACK - 1 :: HELD_BACK], 0) for n, a in records.items()}
-        work = model.clone()
         if unroll and unroll_lstm(work.graph):
             remove_dead(work.graph)
         space = _space(work, config, levels_only)
@@ -104,9 +106,7 @@ class Widths:
         in percent of the outputs' variance, on the records that judge.
         """
         lost = self.bench.judge.judge(result.model)
-        if not self.bench.judge.has_classes or lost.agreement is None:
-            return 100 * lost.loss
-        return 100 * (1 - lost.agreement)
+        return 100 * (lost.loss if lost.agreement is None else 1 - lost.agreement)
 
 
 def for_size(

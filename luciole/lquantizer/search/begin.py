@@ -19,6 +19,7 @@ from luciole.ir.analysis.weights import weight_constant
 from luciole.ir.names import short_names
 from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.network.real import real_network
 from luciole.lquantizer.schemes import FLOAT
 from luciole.lquantizer.search import latency
 from luciole.lquantizer.search.cluster import Cluster
@@ -53,9 +54,11 @@ def search_network(
     """Search a float network, and write its front into a folder, where ``search.db`` keeps all that
     was found: the same search goes on from there.
 
-    ``read`` and ``write`` turn files' bytes into models and back. Raises QuantizeError for data
-    that cannot be used, a folder with another search, and when nothing can be evaluated.
+    ``read`` and ``write`` turn files' bytes into models and back. Raises QuantizeError for a
+    network that is quantized already, data that cannot be used, a folder with another search, and
+    when nothing can be evaluated.
     """
+    model = real_network(model)
     space = Space.of(model.graph, options.options, options.tied, options.fixed)
     devices = Devices.of(options.read_devices, model.graph)
     costs = devices.floats(model.graph)
@@ -67,8 +70,8 @@ def search_network(
     training = rest(records, options) if finish.epochs else None
     seeded = (options.seed, options.few)
     given = Materials(content, read, write, fitted, judges, space, timed, *seeded, training)
-    with closing(opened(folder, _identity(given, options))) as storage:
-        us = float(storage.kept("float_us", lambda: str(_float_us(model, judges, timed))))
+    with closing(opened(folder, _identity(given, options), space.choices)) as storage:
+        us = storage.number("float_us", lambda: _float_us(model, judges, timed))
         how = (options.seed, options.budget, say, track or untracked, devices, costs)
         search = Search(space, options.goal, storage, len(content), us, *how)
         with closing(runner_for(options.workers, options.cluster, given, say)) as runner:
@@ -183,4 +186,5 @@ def _result(
         found.greedy,
         [sum(int(np.prod(sizes[name])) for name in gene.measured) for gene in space.genes],
         found.failed,
+        found.unreached,
     )

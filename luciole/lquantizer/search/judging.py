@@ -10,25 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.interpreter import Interpreter
+from luciole.interpreter.answers import Reference, is_probability
 from luciole.interpreter.records import Records, batch_size, run_records
-from luciole.ir import Model
+from luciole.ir import Array, Model
 from luciole.lquantizer.errors import QuantizeError
 
 _LEAST = 1e-7
 """The smallest probability that a logarithm is taken of."""
-_UNIT = 1e-3
-"""How far probabilities may be from a sum of 1."""
-
-Answers = list[NDArray[np.float64]]
-"""Of each output [records, ..., elements]."""
 
 
 @dataclass(frozen=True)
 class Loss:
     """What a network lost: the sum over its outputs of the mean Kullback-Leibler divergence
     sum p (ln p - ln q) from the float network's probabilities p, or where an output is none, of the
-    squared error as a share of that output's variance; and the share of records whose first output
-    is largest where the float one's is, None where it is one number.
+    squared error as a share of that output's variance; and the share of answers of the first output
+    that stay, None where it scores no classes.
     """
 
     loss: float
@@ -36,34 +32,32 @@ class Loss:
 
 
 class Judge:
-    """The float network's answers, and the records they are for."""
+    """The float network's outputs of real numbers, and the records they are for."""
 
     def __init__(self, model: Model, records: Records) -> None:
         self.records = records
         self.batch = _even(batch_size(Interpreter(model), records), records)
-        self.wanted = self.answers(model)
-        if not self.wanted:
+        outputs = zip(model.graph.outputs, self._outputs(model), strict=True)
+        self.references = [Reference.of(*pair) for pair in outputs if pair[1].dtype.kind == "f"]
+        if not self.references:
             raise QuantizeError("the model has no output of real numbers to be judged by")
 
-    def answers(self, model: Model) -> Answers:
-        """Compute the outputs of real numbers, in the order of the model's."""
-        names = [v.name for v in model.graph.outputs]
+    def _outputs(self, model: Model) -> list[Array]:
         parts = list(run_records(Interpreter(model), self.records, batch=self.batch))
-        found = [np.concatenate([part[name] for part in parts]) for name in names]
-        return [a.astype(np.float64) for a in found if a.dtype.kind == "f"]
+        return [np.concatenate([part[v.name] for part in parts]) for v in model.graph.outputs]
 
     def judge(self, model: Model) -> Loss:
         """Compare a network with the float one."""
-        found = self.answers(model)
-        pairs = list(zip(self.wanted, found, strict=True))
-        total = sum(_loss(wanted, answers) for wanted, answers in pairs)
-        return Loss(float(np.nan_to_num(total, nan=np.inf)), _agreement(*pairs[0]))
+        outputs = [a.astype(np.float64) for a in self._outputs(model) if a.dtype.kind == "f"]
+        pairs = zip(self.references, outputs, strict=True)
+        total = sum(_loss(reference.numbers, numbers) for reference, numbers in pairs)
+        agreement = self.references[0].agreement(outputs[0])
+        return Loss(float(np.nan_to_num(total, nan=np.inf)), agreement)
 
     @property
     def has_classes(self) -> bool:
-        """Whether the first output is a classifier's answer: probabilities, or a row of numbers."""
-        first = self.wanted[0]
-        return is_probability(first) or (first.ndim == 2 and first.shape[1] > 1)
+        """Whether the first output scores classes."""
+        return self.references[0].has_classes
 
 
 def _even(most: int, records: Records) -> int:
@@ -72,22 +66,8 @@ def _even(most: int, records: Records) -> int:
     return next((n for n in range(most, most // 2, -1) if count % n == 0), most)
 
 
-def is_probability(answers: NDArray[np.float64]) -> bool:
-    """Tell whether the last axis holds probabilities."""
-    if answers.ndim < 2 or answers.shape[-1] < 2 or answers.min() < -_UNIT:
-        return False
-    return bool(np.abs(answers.sum(-1) - 1).max() < _UNIT)
-
-
 def _loss(wanted: NDArray[np.float64], found: NDArray[np.float64]) -> float:
     if is_probability(wanted):
         p, q = np.clip(wanted, _LEAST, 1), np.clip(found, _LEAST, 1)
         return max(float(np.mean(np.sum(p * (np.log(p) - np.log(q)), -1))), 0.0)
     return float(np.square(found - wanted).mean()) / (float(wanted.var()) or 1.0)
-
-
-def _agreement(wanted: NDArray[np.float64], found: NDArray[np.float64]) -> float | None:
-    one, other = (a.reshape(len(a), -1) for a in (wanted, found))
-    if one.shape[1] < 2:
-        return None
-    return float(np.mean(one.argmax(1) == other.argmax(1)))

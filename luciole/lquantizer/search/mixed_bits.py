@@ -12,13 +12,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from luciole.interpreter.answers import Reference, answers_of, is_probability
 from luciole.interpreter.records import Records, Track, first_output, untracked
-from luciole.ir import Graph, Model, Op
+from luciole.ir import Array, Graph, Model, Op
 from luciole.ir.analysis.weights import has_weights, weight_constant
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.schemes import FLOAT, SCHEMES, UniformOptions
-from luciole.lquantizer.search.sensitivity import Answers, Trials, loss
+from luciole.lquantizer.search.sensitivity import Trials, loss
 from luciole.lquantizer.uniform.quantize import quantize_uniform
 
 LADDER = ("w4a8", "int8", "int16x8", FLOAT)
@@ -70,7 +71,7 @@ class _Search:
     trials: Trials
     records: Records
     options: UniformOptions
-    wanted: Answers
+    reference: Reference
     target: float
     track: Track
     result: Result | None = None
@@ -83,12 +84,12 @@ class _Search:
     ) -> _Search:
         """Prepare the network. Raises QuantizeError where it is no classifier."""
         trials = Trials.begin(model, records, options, judges, track)
-        wanted = trials.answers()
-        if wanted.shape[1] < 2:
-            raise QuantizeError("a target drop is of a classifier's answers, not of one number")
+        reference = trials.reference()
+        if not reference.has_classes:
+            raise QuantizeError("a target drop needs a network whose first output scores classes")
         how = replace(options, scheme=LADDER[1], target_drop=None)
         target = _DROP if options.target_drop is None else options.target_drop
-        return cls(trials, records, how, wanted, target, track)
+        return cls(trials, records, how, reference, target, track)
 
     def attempt(self, allocation: Allocation) -> float:
         """Quantize the network so, and say what that costs."""
@@ -99,13 +100,13 @@ class _Search:
         work, known = self.trials.work, self.trials.known
         how = (self.options, self.track, choices, known)
         self.result = quantize_uniform(work, self.records, *how)
-        answers = _answers(self.result.model, self.trials.judges)
-        self.lost = drop(self.wanted, answers)
-        agree = loss(self.wanted, answers).agree or 0.0
+        numbers = first_output(self.result.model, self.trials.judges)
+        self.lost = drop(self.reference.numbers, numbers)
+        agree = loss(self.reference, numbers).agree or 0.0
         self.result.report.judged = {
             "drop": self.lost,
             "agree": agree,
-            "records": len(self.wanted),
+            "records": len(self.reference.numbers),
         }
         return self.lost
 
@@ -138,7 +139,7 @@ class _Search:
             alone = {op.name: SCHEMES[LADDER[0]]}
             weights = weight_constant(op)
             size = 0 if weights is None else int(np.prod(weights.dims))
-            noise = loss(self.wanted, self.trials.answers(alone, alone)).noise
+            noise = loss(self.reference, self.trials.output(alone, alone)).noise
             found[op.name] = Candidate(noise, size)
             step(1)
         return found
@@ -151,7 +152,8 @@ class _Search:
             middle = (low + high) // 2
             chosen = around(self.trials.work.graph, steps[middle])
             schemes = {op.name: SCHEMES[s] for op, s in chosen.items() if s in SCHEMES}
-            if drop(self.wanted, self.trials.answers(schemes, schemes)) <= self.target:
+            lost = drop(self.reference.numbers, self.trials.output(schemes, schemes))
+            if lost <= self.target:
                 high = middle
             else:
                 low = middle + 1
@@ -194,19 +196,15 @@ def around(graph: Graph, layers: Allocation) -> dict[Op, str]:
     return found
 
 
-def _answers(model: Model, records: Records) -> Answers:
-    return first_output(model, records).astype(np.float64)
-
-
-def drop(wanted: Answers, found: Answers) -> float:
-    """Estimate the points of accuracy that are lost where one network's answers [records, classes]
-    replace another's, if the probabilities of the latter are right.
+def drop(reference: Array, numbers: Array) -> float:
+    """Estimate the points of accuracy that are lost where one network's scores [records, ...,
+    classes] replace another's, if the probabilities of the latter are right.
     """
-    sums = wanted.sum(1)
-    likely = wanted
-    if wanted.min() < 0 or not np.allclose(sums, 1, atol=0.05):
-        powers = np.exp(wanted - wanted.max(1, keepdims=True))
-        likely = powers / powers.sum(1, keepdims=True)
-    rows = np.arange(len(wanted))
-    kept = likely[rows, wanted.argmax(1)] - likely[rows, found.argmax(1)]
-    return 100 * float(kept.mean())
+    likely = reference
+    if not is_probability(reference):
+        powers = np.exp(reference - reference.max(-1, keepdims=True))
+        likely = powers / powers.sum(-1, keepdims=True)
+    rows = likely.reshape(-1, likely.shape[-1])
+    places = np.arange(len(rows))
+    own, other = answers_of(reference).reshape(-1), answers_of(numbers).reshape(-1)
+    return 100 * float((rows[places, own] - rows[places, other]).mean())

@@ -53,6 +53,8 @@ class SearchResult:
     weights: list[int] = field(default_factory=list)
     """How many weights each gene has."""
     failed: int = 0
+    unreached: int = 0
+    """Networks that a search begins with, but for its budget."""
 
     def hypervolumes(self) -> list[float]:
         """Say after each evaluation how much of the box up to the float network's bytes, time and a
@@ -93,6 +95,7 @@ class SearchResult:
             "evaluated": [asdict(one) for one in self.evaluated],
             "hypervolume": self.hypervolumes(),
             "failed": self.failed,
+            "unreached": self.unreached,
         }
 
 

@@ -28,6 +28,7 @@ from luciole.lquantizer.search.additive import (
     SIZE,
     Sum,
     Table,
+    bisected,
     corner,
     spacing,
     thinned,
@@ -160,7 +161,7 @@ class Found:
     us: float
     agreement: float | None
     costs: Mapping[str, float] = field(default_factory=dict)
-    """What it costs on other devices, by their names."""
+    """What it costs on other devices, or what else is counted of it, by name."""
     before: Found | None = None
     """What it was before it was fine-tuned."""
 
@@ -186,6 +187,8 @@ class Searched:
     greedy: list[Found]
     front: list[Found]
     failed: int = 0
+    unreached: int = 0
+    """Networks that a search begins with, but for its budget."""
 
 
 @dataclass
@@ -223,7 +226,8 @@ class Search:
         evaluated = self._found("shortened")
         if not evaluated:
             raise QuantizeError(next(iter(self.storage.errors()), "nothing was evaluated"))
-        return self._finished(runner, evaluated)
+        unreached = self._unreached()
+        return replace(self._finished(runner, evaluated), unreached=unreached)
 
     def _finished(self, runner: Runner, evaluated: list[Found]) -> Searched:
         known = {one.candidate: one for one in evaluated}
@@ -305,11 +309,44 @@ class Search:
         return self._table.pruned(self.goal.objectives)
 
     def _start(self) -> list[Candidate]:
-        """Begin with the additive front, the uniform networks and the greedy ones."""
-        front = [one for one in self._table.front(self.goal.objectives) if self._fits(one)]
-        points = [o.candidate for o in thinned(front, self.goal.objectives, _POINTS, self._whole)]
-        start = [*points, *self._uniform().values(), *self._greedy()]
-        return [candidate for candidate in start if set(candidate) != {FLOAT}]
+        """Begin with uniform networks, the additive front, and the greedy ones: from their ends
+        inwards, so that wherever the budget ends all sizes were looked at.
+        """
+        sums = self._table.front(self.goal.objectives)
+        front = [one for one in sums if self._fits(one) and set(one.candidate) != {FLOAT}]
+        points = bisected(thinned(front, self.goal.objectives, _POINTS, self._whole))
+        first = [one.candidate for one in (*self._first(), *points)]
+        start = [*first, *self._uniform().values(), *self._greedy()]
+        return [one for one in dict.fromkeys(start) if set(one) != {FLOAT}]
+
+    def _first(self) -> list[Sum]:
+        """Choose the uniform networks to begin with, those of levels that promise something and all
+        others: of integers sums say little, for each layer brings its conversions along.
+        """
+        sums = [one for one in map(self._table.sum, self._uniform().values()) if self._fits(one)]
+        values = np.array([values_of(one, self.goal.objectives) for one in sums])
+        best = set(undominated(values)) if sums else set()
+        kept = [
+            one
+            for place, one in enumerate(sums)
+            if place in best or not any(map(is_learned, one.candidate))
+        ]
+        return bisected(sorted(kept, key=lambda one: -one.loss))
+
+    def _unreached(self) -> int:
+        """Count the networks to begin with that the budget left out, and say so."""
+        done = {candidate for candidate, _ in self.storage.found("shortened")}
+        done |= set(self.storage.in_state("shortened", "failed"))
+        start = self._start()
+        left = [candidate for candidate in start if candidate not in done]
+        if left:
+            same = [name for name, one in self._uniform().items() if one in left]
+            among = f", among them {', '.join(same)} everywhere" if same else ""
+            self.say(
+                f"{len(left)} of the {len(start)} networks that a search begins with were not "
+                f"reached{among}: more evaluations or minutes go on with them"
+            )
+        return len(left)
 
     def _uniform(self) -> dict[str, Candidate]:
         """Name the networks with one option everywhere, and those with learned levels between ends

@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from luciole.interpreter import Interpreter
+from luciole.interpreter.answers import Reference
 from luciole.interpreter.records import (
     Records,
     Track,
@@ -22,7 +22,7 @@ from luciole.interpreter.records import (
     run_records,
     untracked,
 )
-from luciole.ir import Graph, Model, Op
+from luciole.ir import Array, Graph, Model, Op
 from luciole.ir.analysis.weights import has_weights
 from luciole.ir.names import short_names
 from luciole.lquantizer.errors import QuantizeError
@@ -41,13 +41,11 @@ _SPARED = 4
 _BAR = 24
 """Characters of the longest bar."""
 
-Answers = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class Loss:
     """How far a network's first output is from the float one's: noise over signal, and the percent
-    of records with the same largest element, None where it has only one.
+    of answers that stay, None where it scores no classes.
     """
 
     noise: float
@@ -162,12 +160,16 @@ class Trials:
         walked = walk(work, records, schemes, self.options, track, self.known)
         return [name for op, name in names.items() if op in walked.integers]
 
-    def answers(
+    def reference(self) -> Reference:
+        """Compute the first output of the float network."""
+        return Reference.of(self.work.graph.outputs[0], self.output())
+
+    def output(
         self,
         schemes: Mapping[str, Scheme] | None = None,
         weights: Mapping[str, Scheme] | None = None,
-    ) -> Answers:
-        """Compute the first output [records, elements] with the tensors around some operators, and
+    ) -> Array:
+        """Compute the first output [records, ...] with the tensors around some operators, and
         the weights of some layers, rounded; both by name.
         """
         work = self.work.clone()
@@ -177,21 +179,19 @@ class Trials:
         fitting = {op: rounded.get(op) or integers_of({op: t})[op] for op, t in layers.items()}
         assemble(work, rounded, fitting, self.known)
         runs = run_records(Interpreter(work), self.judges, batch=self.batch)
-        found = np.concatenate([part[output] for part in runs])
-        return found.reshape(len(found), -1).astype(np.float64)
+        return np.concatenate([part[output] for part in runs])
 
 
 def _named(graph: Graph, schemes: Mapping[str, Scheme]) -> dict[Op, Scheme]:
     return {op: schemes[op.name] for op in graph.ops if op.name in schemes}
 
 
-def loss(wanted: Answers, found: Answers) -> Loss:
-    """Compare answers [records, elements] with the float network's."""
-    signal = float(np.square(wanted).mean()) or 1.0
-    noise = float(np.square(found - wanted).mean()) / signal
-    if wanted.shape[1] < 2:
-        return Loss(noise, None)
-    return Loss(noise, 100 * float(np.mean(found.argmax(1) == wanted.argmax(1))))
+def loss(reference: Reference, numbers: Array) -> Loss:
+    """Compare an output's numbers [records, ...] with the float network's."""
+    signal = float(np.square(reference.numbers).mean()) or 1.0
+    noise = float(np.square(numbers - reference.numbers).mean()) / signal
+    agreement = reference.agreement(numbers)
+    return Loss(noise, None if agreement is None else 100 * agreement)
 
 
 def sensitivity(
@@ -221,11 +221,11 @@ def _measured(
     options: UniformOptions,
     track: Track,
 ) -> Sensitivity:
-    wanted, step = trials.answers(), track("measuring layers", len(layers))
+    reference, step = trials.reference(), track("measuring layers", len(layers))
 
     def lost(rounded: Collection[str], weights: Collection[str]) -> Loss:
         kinds = (dict.fromkeys(chosen, options.types) for chosen in (rounded, weights))
-        return loss(wanted, trials.answers(*kinds))
+        return loss(reference, trials.output(*kinds))
 
     found = Sensitivity(options.scheme, lost(names, layers), lost([], layers), lost(names, []))
     short = short_names(layers)

@@ -9,15 +9,15 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from sys import intern
 from typing import Any, Literal
 
 from luciole.files import check_writable
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.search import stored
 from luciole.lquantizer.search.evaluate import Alone, Stage
 from luciole.lquantizer.search.space import Candidate
 
@@ -29,34 +29,31 @@ _PAGES = 100
 """Of 4 KB that wait beside the file at the most, or so: SQLite's own 1,000 can be forty times a
 small search."""
 
-_SCHEMA = """
-create table if not exists study (key text primary key, value text not null);
-create table if not exists layer (
-  layer text, option text, bytes integer, loss real, us real, way text,
-  primary key (layer, option));
-create table if not exists evaluation (
-  stage text, candidate text, number integer, state text not null, attempts integer not null,
-  worker text, begun real, seconds real, figures text, error text, model blob,
-  primary key (stage, candidate));
-"""
-
 
 class Storage:
     """The file of a search, made where there is none.
 
     ``identity`` says by name what makes this search another than others: digests of the model and
-    the records, and the settings. Raises QuantizeError for a file that holds another search, and
-    for one that cannot be used.
+    the records, and the settings; ``choices`` what each gene may be, ``costs`` what else is
+    counted. Raises QuantizeError for a file that holds another search, for one that cannot be used,
+    and for what no search wrote.
     """
 
-    def __init__(self, path: Path | str, identity: Mapping[str, str]) -> None:
-        self.path = path
+    def __init__(
+        self,
+        path: Path | str,
+        identity: Mapping[str, str],
+        choices: Sequence[Sequence[str]] | None = None,
+        costs: Collection[str] = (),
+    ) -> None:
+        self.path, self._choices, self._costs = path, choices, costs
         with self._named():
             self._db = sqlite3.connect(path, isolation_level=None)
+            stored.check_tables(self._db)
             self._db.execute("pragma journal_mode=wal")
             self._db.execute("pragma synchronous=full")
             self._db.execute(f"pragma wal_autocheckpoint={_PAGES}")
-            self._db.executescript(_SCHEMA)
+            self._db.executescript(stored.SCHEMA)
             for key, value in identity.items():
                 self._identify(key, value)
 
@@ -76,18 +73,24 @@ class Storage:
             yield
         except sqlite3.Error as error:
             raise QuantizeError(f"{self.path}: {error}{_hint(error)}") from None
+        except ValueError as error:
+            raise QuantizeError(
+                f"{self.path} was not written by this search ({error}): take another folder, or "
+                "remove it"
+            ) from None
 
-    def _run(self, statement: str, *values: object) -> sqlite3.Cursor:
+    def _run(self, statement: str, *values: object) -> list[Any]:
         with self._named():
-            return self._db.execute(statement, values)
+            return self._db.execute(statement, values).fetchall()
 
-    def kept(self, key: str, make: Callable[[], str]) -> str:
-        """Read a text of the study, made the first time that it is asked for."""
-        found = self._run("select value from study where key=?", key).fetchone()
-        if found is not None:
-            return str(found[0])
+    def number(self, key: str, make: Callable[[], float]) -> float:
+        """Read a number of the study, made the first time that it is asked for."""
+        rows = self._run("select value from study where key=?", key)
+        if rows:
+            with self._named():
+                return stored.number_of(rows[0][0])
         value = make()
-        self._run("insert into study values (?, ?)", key, value)
+        self._run("insert into study values (?, ?)", key, str(value))
         return value
 
     def add_alone(self, found: Alone) -> None:
@@ -98,7 +101,8 @@ class Storage:
     def alone(self) -> list[Alone]:
         """Read what was measured of single layers."""
         rows = self._run("select layer, option, bytes, loss, us, way from layer order by rowid")
-        return [Alone(*row) for row in rows]
+        with self._named():
+            return [stored.alone_of(row) for row in rows]
 
     def begin(self, stage: Stage, candidate: Candidate) -> None:
         """Note that a candidate is under way."""
@@ -149,16 +153,21 @@ class Storage:
             "order by number",
             stage,
         )
-        return [(_candidate(text), json.loads(figures)) for text, figures in rows]
+        with self._named():
+            return [
+                (self._candidate(text), stored.figures_of(figures, self._costs))
+                for text, figures in rows
+            ]
 
     def model(self, stage: Stage, candidate: Candidate) -> bytes:
         """Read the model that was made of a candidate."""
-        (found,) = self._run(
+        rows = self._run(
             "select model from evaluation where stage=? and candidate=?",
             stage,
             json.dumps(candidate),
-        ).fetchone()
-        return bytes(found)
+        )
+        with self._named():
+            return stored.model_of(rows[0][0] if rows else None)
 
     def in_state(self, stage: Stage, state: State) -> list[Candidate]:
         """List the candidates in a state; ``running`` are those that were under way when a process
@@ -169,7 +178,11 @@ class Storage:
             stage,
             state,
         )
-        return [_candidate(text) for (text,) in rows]
+        with self._named():
+            return [self._candidate(text) for (text,) in rows]
+
+    def _candidate(self, text: object) -> Candidate:
+        return stored.candidate_of(text, self._choices)
 
     def errors(self) -> list[str]:
         """List why candidates failed."""
@@ -181,17 +194,28 @@ class Storage:
         self._db.close()
 
 
-def opened(folder: Path, identity: Mapping[str, str]) -> Storage:
+def opened(
+    folder: Path,
+    identity: Mapping[str, str],
+    choices: Sequence[Sequence[str]] | None = None,
+    costs: Collection[str] = (),
+) -> Storage:
     """Open the storage in a search's folder, which is made where there is none. Raises
-    LucioleError for a folder that cannot be made or written, and as ``Storage`` does.
+    LucioleError for a folder that cannot be made or written, for links to files elsewhere, and as
+    ``Storage`` does.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise QuantizeError(f"{folder}: {error.strerror}") from None
-    for name in ("search.db", "search.db-wal"):  # SQLite makes the second one beside the first
+    for name in ("search.db", "search.db-wal", "search.db-shm"):  # SQLite's own beside the first
+        if (folder / name).is_symlink():
+            raise QuantizeError(
+                f"{folder / name} is a link: a search writes to files of its own, take another "
+                "folder, or remove it"
+            )
         check_writable(folder / name)
-    return Storage(folder / "search.db", identity)
+    return Storage(folder / "search.db", identity, choices, costs)
 
 
 def _hint(error: sqlite3.Error) -> str:
@@ -200,8 +224,3 @@ def _hint(error: sqlite3.Error) -> str:
     if name != "SQLITE_FULL" and "IOERR" not in name:
         return ""
     return "; what was found is kept, and with more room the same command goes on"
-
-
-def _candidate(text: str) -> Candidate:
-    """Read a candidate; its options are the same objects wherever they occur, and sent once."""
-    return tuple(map(intern, json.loads(text)))

@@ -11,6 +11,7 @@ from luciole.ir import Array, Graph, TensorType
 from luciole.ir.dtypes import NUMPY
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.training.distillation import head_of
+from luciole.lquantizer.training.labels import Labels
 from luciole.lquantizer.training.settings import TrainingSettings
 
 EVALUATION_BATCH = 500
@@ -28,13 +29,13 @@ class Batches:
         self,
         graph: Graph,
         records: Mapping[str, Array],
-        labels: Array | None,
+        labels: Labels | None,
         settings: TrainingSettings,
         learned_from: Container[bytes] = (),
     ) -> None:
         self.count = check_records(graph, records)
         self.inputs = [_prepared(records[v.name], v.name, NUMPY[v.dtype]) for v in graph.inputs]
-        self.labels = None if labels is None else _checked_labels(labels, self.count)
+        self.labels = None if labels is None else labels.numbers
         self._settings = settings
         order = np.random.default_rng([settings.seed, 0]).permutation(self.count)
         held = settings.held_back_of(self.count)
@@ -132,13 +133,6 @@ def _prepared(array: Array, name: str, dtype: np.dtype[np.generic]) -> Array:
     if dtype.kind == "f" and not np.isfinite(array).all():
         raise QuantizeError(f"the records of {name!r} hold NaN or infinity")
     return array
-
-
-def _checked_labels(labels: Array, count: int) -> Array:
-    if labels.shape != (count,) or labels.dtype.kind not in "iu":
-        found = f"{labels.dtype} {list(labels.shape)}"
-        raise QuantizeError(f"the labels are {found}, class numbers [{count}] are needed")
-    return labels.astype(np.int64)
 
 
 def _check_images(inputs: list[Array]) -> None:

@@ -3,32 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from luciole.ir import Graph, Op, TensorType, Value
+from luciole.interpreter.answers import distribution_of
+from luciole.ir import Graph, TensorType, Value
 from luciole.ir.names import is_like
-from luciole.ir.ops.quantize import Dequantize, Quantize
-from luciole.ir.ops.softmax import LogSoftmax, Softmax
+from luciole.ir.ops.softmax import Softmax
 from luciole.ir.value import shape_text
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.training.tensorflow import Tensor, TensorFlow
+from luciole.lquantizer.training.tensorflow import Tensor, TensorFlow, tensorflow
 
 Contents = Mapping[Value, Tensor]
 """Every tensor of a graph."""
 
+_LEAST = 1e-7
+"""The smallest probability that a logarithm is taken of."""
+
 
 @dataclass(frozen=True)
 class Head:
-    """One output: ``value`` is compared, times ``scale``; logits where a softmax follows."""
+    """One output: ``value`` is compared, times ``scale``; logits where a softmax follows, or where
+    labels say that it scores classes, if need be the logarithms of probabilities.
+    """
 
     value: Value
     is_logits: bool
     scale: float = 1.0
+    is_probability: bool = False
 
     def of(self, contents: Contents) -> Tensor:
         """Find what is compared of an output."""
-        found = contents[self.value]
-        return found if self.scale == 1.0 else found * self.scale
+        numbers = contents[self.value]
+        if self.is_probability:
+            tf = tensorflow()
+            return tf.math.log(tf.maximum(numbers, _LEAST))
+        return numbers if self.scale == 1.0 else numbers * self.scale
+
+    def scoring(self, is_probability: bool) -> Head:
+        """Take an output for one that scores classes, as labels say."""
+        return (
+            self if self.is_logits else replace(self, is_logits=True, is_probability=is_probability)
+        )
 
 
 @dataclass(frozen=True)
@@ -38,21 +53,17 @@ class Pair:
     student: Head
     teacher: Head
 
+    def scoring(self, is_probability: bool) -> Pair:
+        """Take both for outputs that score classes."""
+        return Pair(self.student.scoring(is_probability), self.teacher.scoring(is_probability))
+
 
 def head_of(output: Value) -> Head:
     """Find the logits of an output that is a softmax, rounded or not, else the output itself."""
-    op = _maker(output)
-    if isinstance(op, Dequantize) and isinstance(quantize := _maker(op.input), Quantize):
-        op = _maker(quantize.input)
-    if isinstance(op, Softmax):
-        return Head(op.logits, True, op.beta)
-    if isinstance(op, LogSoftmax):
-        return Head(op.logits, True)
-    return Head(output, False)
-
-
-def _maker(value: Value) -> Op | None:
-    return None if value.producer is None else value.producer.op
+    op = distribution_of(output)
+    if op is None:
+        return Head(output, False)
+    return Head(op.logits, True, op.beta if isinstance(op, Softmax) else 1.0)
 
 
 def match_inputs(student: Graph, teacher: Graph) -> None:
@@ -174,8 +185,15 @@ def agreement(
 
 
 def cross_entropy(tf: TensorFlow, pair: Pair, student: Contents, labels: Tensor) -> Tensor:
-    """Average the cross-entropy with class numbers."""
+    """Average the cross-entropy with class numbers [records, ...steps]."""
     logits = pair.student.of(student)
+    numbers = tf.reshape(labels, tf.shape(logits)[:-1])
     return tf.reduce_mean(
-        tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+        tf.nn.sparse_softmax_cross_entropy_with_logits(labels=numbers, logits=logits)
     )
+
+
+def accuracy(tf: TensorFlow, pair: Pair, student: Contents, labels: Tensor) -> Tensor:
+    """Measure the share of answers that are the labels [records, ...steps]."""
+    answers = tf.reshape(tf.argmax(pair.student.of(student), -1), tf.shape(labels))
+    return tf.reduce_mean(tf.cast(tf.equal(answers, labels), tf.float32))

@@ -9,6 +9,7 @@ from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.training.distillation import Contents
 from luciole.lquantizer.training.export import exported
 from luciole.lquantizer.training.float_layers import float_constants
+from luciole.lquantizer.training.labels import Labels
 from luciole.lquantizer.training.layers import TrainableLayer, Trained
 from luciole.lquantizer.training.parameters import read, together, trained_ops
 from luciole.lquantizer.training.settings import FLOAT_RATE, FinetuneSettings
@@ -27,10 +28,10 @@ class LevelsTrainer(Trainer):
         teacher: Model,
         settings: FinetuneSettings,
         latents: Mapping[str, Array] | None = None,
-        labelled: bool = False,
+        labels: Labels | None = None,
     ) -> None:
         self.settings = settings
-        super().__init__(student, teacher, settings, latents, labelled)
+        super().__init__(student, teacher, settings, latents, labels)
 
     def _begin(self, latents: Mapping[str, Array]) -> TensorGraph:
         graph = self.model.graph

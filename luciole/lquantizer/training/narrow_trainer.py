@@ -9,6 +9,7 @@ from luciole.ir import Array, Model, Op
 from luciole.ir.ops.quantize import Quantize
 from luciole.lquantizer.rewrite.narrowed import Narrowed
 from luciole.lquantizer.training.folded_weights import FoldedWeights, Phase
+from luciole.lquantizer.training.labels import Labels
 from luciole.lquantizer.training.narrow_settings import NarrowSettings
 from luciole.lquantizer.training.tensorflow import Tensor
 from luciole.lquantizer.training.tf_graph import Forward, TensorGraph
@@ -26,10 +27,10 @@ class NarrowTrainer(UniformTrainer):
         teacher: Model,
         settings: NarrowSettings,
         latents: Mapping[str, Array] | None = None,
-        labelled: bool = False,
+        labels: Labels | None = None,
     ) -> None:
         self._narrowed, self._how = student, settings
-        super().__init__(student, teacher, settings, latents, labelled)
+        super().__init__(student, teacher, settings, latents, labels)
 
     def _begin(self, latents: Mapping[str, Array]) -> TensorGraph:
         self._phase = Phase(self.tf)

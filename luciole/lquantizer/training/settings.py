@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from luciole.ir import Array, Model
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.proof import Proof
 
 RATES = (4e-3, 1e-3, 1e-4, 1e-5)
 """Learning rates for 1, 2, 3 and more bits, measured on MNIST and CIFAR-10: larger ones move too
@@ -189,6 +190,8 @@ class FinetuneResult:
     held_back: Array
     trained: int = 0
     judges_are_new: bool = True
+    proof: Proof | None = None
+    """What the model's file does beside the teacher; None where nobody asked."""
 
     @property
     def gained(self) -> bool:

@@ -136,14 +136,14 @@ def div(tf: TensorFlow, op: binary.Div, x: Tensor, y: Tensor) -> Tensor:
 
 @differentiable(binary.Maximum)
 def maximum(tf: TensorFlow, op: binary.Maximum, x: Tensor, y: Tensor) -> Tensor:
-    """Take the larger one."""
-    return tf.maximum(x, y)
+    """Take the larger one, y where one of them is NaN."""
+    return tf.where(x > y, x, y)
 
 
 @differentiable(binary.Minimum)
 def minimum(tf: TensorFlow, op: binary.Minimum, x: Tensor, y: Tensor) -> Tensor:
-    """Take the smaller one."""
-    return tf.minimum(x, y)
+    """Take the smaller one, y where one of them is NaN."""
+    return tf.where(x < y, x, y)
 
 
 @differentiable(binary.SquaredDifference)
@@ -194,4 +194,5 @@ def log_softmax(tf: TensorFlow, op: LogSoftmax, x: Tensor) -> Tensor:
 @differentiable(Cast)
 def cast(tf: TensorFlow, op: Cast, x: Tensor) -> Tensor:
     """Convert numbers to the result's own type, floats to integers toward zero."""
-    return tf.saturate_cast(x, NUMPY[op.output.dtype])
+    is_whole = NUMPY[op.output.dtype].kind in "iu"
+    return (tf.saturate_cast if is_whole else tf.cast)(x, NUMPY[op.output.dtype])

@@ -15,14 +15,17 @@ from pathlib import Path
 
 import numpy as np
 
-from luciole.interpreter.records import Progress, Track, untracked
-from luciole.ir import Array, Model
+from luciole.interpreter.records import Progress, Track, check_records, untracked
+from luciole.ir import Array, Graph, Model
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.network.real import check_float
 from luciole.lquantizer.rewrite.narrowed import Narrowed
 from luciole.lquantizer.rewrite.rounded import Rounded
 from luciole.lquantizer.training import checkpoint as files
 from luciole.lquantizer.training.batches import Batches, in_parts
 from luciole.lquantizer.training.checkpoint import State
+from luciole.lquantizer.training.distillation import match_inputs
+from luciole.lquantizer.training.labels import Labels
 from luciole.lquantizer.training.levels_trainer import LevelsTrainer
 from luciole.lquantizer.training.narrow_settings import NarrowSettings
 from luciole.lquantizer.training.narrow_trainer import NarrowTrainer
@@ -47,6 +50,7 @@ def finetune(
     *,
     epochs: int,
     labels: Array | None = None,
+    labelled_output: str | None = None,
     settings: FinetuneSettings | UniformSettings | None = None,
     latents: Mapping[str, Array] | None = None,
     checkpoint: Path | None = None,
@@ -60,9 +64,10 @@ def finetune(
 
     ``records`` are samples by the student's input names, the teacher's inputs are the same in
     order. Where an output is a softmax, student and teacher are compared by its logits, else by
-    mean squared error. ``labels`` are class numbers [records], mixed in where given. ``latents``
-    are float weights to start from, by the name of the layer's operator: each is moved into the
-    cell of its present code, so that training starts from exactly the student.
+    mean squared error. ``labels`` are class numbers [records, ...steps] of the only output or of
+    the ``labelled_output``, logits or probabilities, mixed in where given. ``latents`` are float
+    weights to start from, by the name of the layer's operator: each is moved into the cell of its
+    present code, so that training starts from exactly the student.
 
     Some records are held back; the state that does best on them is returned, the student's own
     included. They are none of those that the student was ``learned_from`` (``records.digests``)
@@ -70,17 +75,20 @@ def finetune(
     written to ``checkpoint``; ``resume`` goes on from there, with the results that an uninterrupted
     run has.
 
-    Raises QuantizeError for models or data that do not fit, UnsupportedError that lists operators
-    without a differentiable form, LucioleError for a checkpoint of another run.
+    Raises QuantizeError for models or data that do not fit and a teacher that is quantized already,
+    UnsupportedError that lists operators without a differentiable form, LucioleError for a
+    checkpoint of another run.
     """
     settings = settings or (
         UniformSettings() if isinstance(student, Rounded) else FinetuneSettings()
     )
     if epochs < 1:
         raise QuantizeError(f"fine-tuning: epochs is {epochs}, it must be at least 1")
+    check_float(teacher, "teacher")
     graph = student.model.graph if isinstance(student, Rounded) else student.graph
-    batches = Batches(graph, records, labels, settings, learned_from)
-    trainer = _trainer(student, teacher, settings, latents, labels is not None)
+    classes = _labels(graph, teacher, records, labels, labelled_output)
+    batches = Batches(graph, records, classes, settings, learned_from)
+    trainer = _trainer(student, teacher, settings, latents, classes)
     check_teacher(teacher, batches.inputs)
     run = _Run(trainer, batches, epochs, report or _silent)
     if checkpoint is not None:
@@ -90,21 +98,37 @@ def finetune(
     return run.result()
 
 
+def _labels(
+    graph: Graph,
+    teacher: Model,
+    records: Mapping[str, Array],
+    labels: Array | None,
+    output: str | None,
+) -> Labels | None:
+    """Check labels, where there are any, by the teacher."""
+    if labels is None:
+        return None
+    check_records(graph, records)
+    match_inputs(graph, teacher.graph)
+    pairs = zip(graph.inputs, teacher.graph.inputs, strict=True)
+    return Labels.of(teacher, {b.name: records[a.name] for a, b in pairs}, labels, output)
+
+
 def _trainer(
     student: Model | Rounded,
     teacher: Model,
     settings: FinetuneSettings | UniformSettings,
     latents: Mapping[str, Array] | None,
-    labelled: bool,
+    labels: Labels | None,
 ) -> Trainer:
     """Make the trainer that a student needs. Raises QuantizeError where there is none."""
     if isinstance(student, Narrowed) and isinstance(settings, NarrowSettings):
-        return NarrowTrainer(student, teacher, settings, latents, labelled)
+        return NarrowTrainer(student, teacher, settings, latents, labels)
     if isinstance(student, Rounded) and isinstance(settings, UniformSettings):
-        return UniformTrainer(student, teacher, settings, latents, labelled)
+        return UniformTrainer(student, teacher, settings, latents, labels)
     if isinstance(student, Model) and isinstance(settings, FinetuneSettings):
         trained_ops(student.graph)
-        return LevelsTrainer(student, teacher, settings, latents, labelled)
+        return LevelsTrainer(student, teacher, settings, latents, labels)
     raise QuantizeError(
         "UniformSettings train what quantize made with a uniform scheme (give its Result), "
         "FinetuneSettings a model of learned levels"

@@ -11,6 +11,7 @@ from luciole.interpreter import Interpreter
 from luciole.ir import Array, Model
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.training import distillation
+from luciole.lquantizer.training.labels import Labels
 from luciole.lquantizer.training.layers import Trained
 from luciole.lquantizer.training.optimizer import Adam, schedule
 from luciole.lquantizer.training.settings import TrainingSettings
@@ -38,17 +39,18 @@ class Trainer(ABC):
         teacher: Model,
         settings: TrainingSettings,
         latents: Mapping[str, Array] | None = None,
-        labelled: bool = False,
+        labels: Labels | None = None,
     ) -> None:
         self.tf = tensorflow()
         self.model = student
         self.teacher_model = teacher
-        self.options, self._labelled = settings, labelled
+        self.options, self._labels = settings, labels
         distillation.match_inputs(student.graph, teacher.graph)
         self._pairs = distillation.match_outputs(student.graph, teacher.graph)
         self._hints = distillation.match_hints(student.graph, teacher.graph, settings.hints)
-        if labelled:
-            _check_labelled(self._pairs)
+        if labels is not None:
+            pair = self._pairs[labels.output].scoring(labels.are_probabilities)
+            self._pairs[labels.output] = pair
         self.student = self._begin(latents or {})
         self._teacher = TensorGraph(teacher.graph)
         trained = enumerate(
@@ -93,7 +95,8 @@ class Trainer(ABC):
         )
         outputs = self.teach.get_concrete_function().structured_outputs
         wanted = [tf.TensorSpec(t.shape, t.dtype) for t in outputs]
-        labels = tf.TensorSpec((None,), tf.int64)
+        axes = 1 if self._labels is None else self._labels.numbers.ndim
+        labels = tf.TensorSpec((None,) * axes, tf.int64)
         self.judge = tf.function(
             self._judge, autograph=False, input_signature=(inputs, wanted, labels)
         )
@@ -113,10 +116,10 @@ class Trainer(ABC):
         contents, tf = self.student(inputs), self.tf
         loss = distillation.distance(tf, self._pairs, contents, wanted, self.options.temperature)
         agreement = distillation.agreement(tf, self._pairs, contents, wanted)
-        if not self._labelled:
+        if self._labels is None:
             return loss, agreement, tf.constant(float("nan"))
-        answers = tf.argmax(self._pairs[0].student.of(contents), -1)
-        return loss, agreement, tf.reduce_mean(tf.cast(tf.equal(answers, labels), tf.float32))
+        pair = self._pairs[self._labels.output]
+        return loss, agreement, distillation.accuracy(tf, pair, contents, labels)
 
     def _step(
         self, schedule: Tensor, inputs: Sequence[Tensor], wanted: Sequence[Tensor], labels: Tensor
@@ -138,8 +141,9 @@ class Trainer(ABC):
     ) -> Tensor:
         tf, choice = self.tf, self.options
         loss = self._distance(student, wanted)
-        if self._labelled:
-            entropy = distillation.cross_entropy(tf, self._pairs[0], student, labels)
+        if self._labels is not None:
+            pair = self._pairs[self._labels.output]
+            entropy = distillation.cross_entropy(tf, pair, student, labels)
             loss = (1 - choice.label_weight) * loss + choice.label_weight * entropy
         if self._hints:
             error = distillation.relative_error(tf, self._hints, student, teacher)
@@ -190,8 +194,3 @@ def _close(found: Array, wanted: Array) -> bool:
     return found.shape == wanted.shape and np.allclose(
         found, wanted, _TOLERANCE, _TOLERANCE * scale
     )
-
-
-def _check_labelled(pairs: Sequence[distillation.Pair]) -> None:
-    if len(pairs) != 1 or not pairs[0].student.is_logits:
-        raise QuantizeError("labels need a model with one output that is a softmax")

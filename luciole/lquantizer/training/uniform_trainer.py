@@ -10,6 +10,7 @@ from luciole.ir.quantization import affine_of
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.rewrite.rounded import Rounded
 from luciole.lquantizer.training.distillation import Contents, root_distance
+from luciole.lquantizer.training.labels import Labels
 from luciole.lquantizer.training.layers import Trained
 from luciole.lquantizer.training.tensorflow import Tensor
 from luciole.lquantizer.training.tf_graph import Forward, TensorGraph
@@ -42,10 +43,10 @@ class UniformTrainer(Trainer):
         teacher: Model,
         settings: UniformSettings,
         latents: Mapping[str, Array] | None = None,
-        labelled: bool = False,
+        labels: Labels | None = None,
     ) -> None:
         self.given, self.settings = student, settings
-        super().__init__(student.model, teacher, settings, latents, labelled)
+        super().__init__(student.model, teacher, settings, latents, labels)
 
     def _begin(self, latents: Mapping[str, Array]) -> TensorGraph:
         """Let QUANTIZE round by thresholds, and weights be rounded shadow weights."""

@@ -14,6 +14,7 @@ from luciole.lquantizer.calibration.seen import Seen, seen
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.formats.affine import Range
 from luciole.lquantizer.schemes import UniformOptions
+from luciole.lquantizer.uniform.poles import FRAGILE
 
 _LISTED = 5
 """Names in a sentence."""
@@ -27,8 +28,9 @@ class Limits:
         self.rescaled: tuple[Rescaled, ...] = () if given is None else given.rescaled
         rule = rule_of(options.ranges)
         self.rule_name, self._rule = options.ranges, symmetric(rule) if options.symmetric else rule
-        self.floats: set[str] = set() if given is None else set(given.floats)
-        """Results of operators that integers would ruin."""
+        floats = () if given is None else given.floats
+        self.floats: dict[str, str] = dict.fromkeys(floats, FRAGILE)
+        """Results of operators that integers would ruin, and why."""
         self.factors: dict[str, Array] = {}
         self._seen: dict[str, Seen] = {}
         self._chosen: dict[str, TensorRange] = {}
@@ -77,18 +79,23 @@ class Limits:
         return given or value.name in self._seen
 
     def choose(self, value: Value, dtype: TensorType) -> Range:
-        """Choose the least and the largest number that a tensor's integers reach."""
-        if self.given is not None and value.name in self.given.tensors:
-            found = self.given.tensors[value.name]
-        else:
-            limits = self.reach(value, dtype)
-            found = TensorRange(*limits, Found.of(self._seen[value.name], limits))
+        """Choose the least and the largest number that a tensor's integers reach, and remember
+        them.
+        """
+        limits = self.of(value, dtype)
+        found = self._given(value) or TensorRange(*limits, Found.of(self._seen[value.name], limits))
         self._chosen.setdefault(value.name, found)  # what comes later is how one operator reads it
-        return found.low, found.high
+        return limits
 
-    def reach(self, value: Value, dtype: TensorType) -> Range:
-        """Find the least and the largest number by what was seen of a tensor."""
-        return self._rule(self._seen[value.name], dtype)
+    def of(self, value: Value, dtype: TensorType) -> Range:
+        """Find the least and the largest number that a tensor's integers reach."""
+        given = self._given(value)
+        return (
+            self._rule(self._seen[value.name], dtype) if given is None else (given.low, given.high)
+        )
+
+    def _given(self, value: Value) -> TensorRange | None:
+        return None if self.given is None else self.given.tensors.get(value.name)
 
     def ranges(self) -> Ranges:
         """Give all ranges that were chosen."""

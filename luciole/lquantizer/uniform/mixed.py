@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from luciole.interpreter.records import Records, Track
-from luciole.ir import Graph, Model, Op
+from luciole.ir import Graph, Model, Op, Value
 from luciole.ir.analysis.weights import has_levels, has_weights, is_layer
-from luciole.ir.equalization import equalized, original_name
+from luciole.ir.equalization import Equalized, equalized, original_name
 from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.passes.unroll_lstm import unroll_lstm
 from luciole.lquantizer.config import Config
@@ -21,6 +21,7 @@ from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.methods.output_aware import OutputAware
 from luciole.lquantizer.network.choices import among, configured, joined
 from luciole.lquantizer.network.layers import find_groups
+from luciole.lquantizer.network.real import check_float
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.network.walk import quantize_records
 from luciole.lquantizer.options import FitOptions
@@ -45,6 +46,7 @@ def quantize_mixed(
     Raises QuantizeError as ``quantize_records`` and ``quantize_uniform`` do, and for rules that
     speak of no operator.
     """
+    check_float(model)
     work = model.clone() if fit.unroll_lstms else model
     if fit.unroll_lstms and unroll_lstm(work.graph):
         remove_dead(work.graph)
@@ -126,7 +128,7 @@ def _beside(graph: Graph, chosen: Mapping[str, str], fit: FitOptions) -> dict[Op
     known: dict[Op, str] = {}
     renamed = equalized(graph)
     for op in graph.ops:
-        scheme = next((chosen.get(original_name(v, renamed)) for v in op.results), None) or LEARNED
+        scheme = _by_name(op, chosen, renamed) or LEARNED
         if has_levels(op):
             known[op] = FLOAT
         elif scheme != LEARNED:
@@ -136,6 +138,14 @@ def _beside(graph: Graph, chosen: Mapping[str, str], fit: FitOptions) -> dict[Op
         elif is_layer(op):
             known[op] = FLOAT
     return joined(graph, known)
+
+
+def _by_name(op: Op, chosen: Mapping[str, str], renamed: Mapping[Value, Equalized]) -> str | None:
+    """Find what is chosen for an operator by its result's name, or by the one that it had before
+    channels were rescaled; the network that was given may have been rescaled as well.
+    """
+    names = [name for v in op.results for name in (v.name, original_name(v, renamed))]
+    return next((chosen[name] for name in names if name in chosen), None)
 
 
 def _has_any(model: Model, choices: Mapping[Op, str]) -> bool:

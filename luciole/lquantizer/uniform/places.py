@@ -89,6 +89,8 @@ def obstacle(op: Op, types: Scheme) -> str | None:
         return "its weights are computed"
     dtype = types.activations
     name = "" if dtype is None else dtype.name
+    if dtype in op.quant.unscaled:
+        return f"its kernel on {name} minds no scales"
     return None if _has_kernel(op, op.quant, types) else f"no kernel on {name}"
 
 

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from luciole.ir import Graph, Model, Op, TensorType
-from luciole.ir.analysis.weights import has_levels, has_weights, weight_constant, weights_of
 from luciole.ir.passes.fold_constants import FoldConstants
 from luciole.ir.passes.fuse_activation import fuse_activation
 from luciole.ir.passes.fuse_batch_norm import fuse_batch_norm
 from luciole.ir.passes.remove_dead import remove_dead
-from luciole.ir.quantization import is_affine
 from luciole.ir.text.common import one_line
 from luciole.kernels.core import registry
-from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.network.choices import Choices
-from luciole.lquantizer.network.grids import is_float, unsaid
+from luciole.lquantizer.network.grids import unsaid
+from luciole.lquantizer.network.real import make_real, real_network, take_out_pairs
 from luciole.lquantizer.report import LONGEST_NAME
-from luciole.lquantizer.rewrite.integers import weight_slot
 from luciole.lquantizer.schemes import FLOAT, FROM_FAKE_QUANT, SCHEMES, Scheme, UniformOptions
 from luciole.lquantizer.uniform.fake_quant import (
     NOTHING,
@@ -29,39 +24,24 @@ from luciole.lquantizer.uniform.fake_quant import (
     scheme_of,
 )
 from luciole.lquantizer.uniform.places import integers_of, types_of
-from luciole.lquantizer.uniform.simulate import take_out_pairs
 from luciole.lquantizer.uniform.spell_out import spell_out
 
 
 def float_network(model: Model) -> Model:
     """Copy a network with activations and batch normalization fused, its constants real numbers.
 
-    Raises QuantizeError where it computes with integers already.
+    Raises QuantizeError where it is quantized already.
     """
-    work = model.clone()
-    take_out_pairs(work.graph)
-    check_float(work)
+    work = real_network(model)
     make_float(work.graph)
     return work
-
-
-def check_float(model: Model) -> None:
-    """Raise QuantizeError where a network computes with integers already."""
-    for value in (v for graph in model.graphs for v in (*graph.inputs, *graph.values)):
-        computed = value.producer is not None or value.is_input
-        if computed and is_affine(value) and value.dtype != TensorType.FLOAT32:
-            name = one_line(value.name)[:LONGEST_NAME]
-            raise QuantizeError(
-                f"the model is quantized already: tensor {name!r} is {value.dtype.name}"
-            )
 
 
 def make_float(graph: Graph) -> None:
     """Fuse activations and batch normalization, and let constants be real numbers; operators that
     are left are the same ones.
     """
-    for op in graph.ops:
-        _make_real(graph, op)
+    make_real(graph)
     FoldConstants(registry.evaluate, None)(graph)
     while fuse_batch_norm(graph) or fuse_activation(graph):
         remove_dead(graph)
@@ -108,13 +88,12 @@ def prepared(model: Model, options: UniformOptions, choices: Choices) -> Start:
     """Bring a float network into the form that is quantized, its FAKE_QUANT operators read, and
     choose schemes for its operators.
 
-    Raises QuantizeError where it computes with integers already, and where the scheme is that of
-    FAKE_QUANT operators and there are none, or none that can be.
+    Raises QuantizeError where the scheme is that of FAKE_QUANT operators and there are none, or
+    none that can be.
     """
     work = model.clone()
     graph = work.graph
     pairs = take_out_pairs(graph)
-    check_float(work)
     options, chosen = options.for_graph(graph), choices(graph)
     if options.scheme != FROM_FAKE_QUANT:
         make_float(graph)
@@ -140,17 +119,3 @@ def prepared(model: Model, options: UniformOptions, choices: Choices) -> Start:
 def _as_read(name: str | None, scheme: str) -> str:
     """Say what a scheme is called when FAKE_QUANT operators are read."""
     return scheme if name == FROM_FAKE_QUANT else name or FLOAT
-
-
-def _make_real(graph: Graph, op: Op) -> None:
-    """Let a layer of integer weights under float inputs have the real numbers."""
-    is_plain = has_weights(op) and not has_levels(op)
-    value, found = weight_constant(op) if is_plain else None, None
-    if value is not None and value.dtype != TensorType.FLOAT32 and is_float(op.operands[0]):
-        found = weights_of(op)
-    if found is None or value is None:
-        return
-    slot, _, axis = weight_slot(op)
-    rows = found.values().astype(np.float32).reshape(len(found.codes), *found.shape)
-    real = np.ascontiguousarray(np.moveaxis(rows, 0, axis))
-    op.set_operand(slot, graph.add_constant(graph.unique_name(f"{value.name}/real"), real))

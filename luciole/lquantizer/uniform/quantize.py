@@ -28,6 +28,7 @@ from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.network.choices import Choices, everywhere
 from luciole.lquantizer.network.grids import unsaid
+from luciole.lquantizer.network.real import check_float
 from luciole.lquantizer.network.rescale import (
     RULES,
     Done,
@@ -44,7 +45,6 @@ from luciole.lquantizer.rewrite.integers import stored_bytes
 from luciole.lquantizer.rewrite.rounded import Rounded, finish
 from luciole.lquantizer.schemes import SCHEMES, Scheme, UniformOptions
 from luciole.lquantizer.uniform.fake_quant import Given
-from luciole.lquantizer.uniform.fragile import REASON
 from luciole.lquantizer.uniform.limits import Limits, given_ranges
 from luciole.lquantizer.uniform.places import float_operators, integers_of, reasons, types_of
 from luciole.lquantizer.uniform.preparation import prepared
@@ -78,7 +78,7 @@ def quantize_uniform(
     ready = known is not None
     known = known or known_of(options)
     needs_data = options.needs_data
-    start = prepared(model, options, choices or _choices(options))
+    start = prepared(model, options, choices or _whole(model, options))
     work, options, schemes = start.work, start.options, start.schemes
     names = {op: op.name for graph in work.graphs for op in graph.ops}
     why, integers = reasons(work.graph, schemes), integers_of(schemes)
@@ -99,13 +99,13 @@ def quantize_uniform(
         finish(work, walked.integers, *ends)
     inner = schemes_inside(work, options) if choices is None else {}
     learned = learn_weights(work, schemes, records, options, track or untracked)
-    stored = _weights_alone(work, schemes | inner, options, walked.integers, learned)
+    stored = _weights_alone(work, schemes | inner, options, walked, learned)
     reports = walked.reports | learned | stored
     report = _report(reports, names)
     report.warnings += warnings
     report.rules = [] if options.per_operator is None else list(options.per_operator.report())
     report.tensors = known.tensors
-    why |= dict.fromkeys(walked.lost, REASON)
+    why |= walked.lost
     report.floats = float_operators(work.graph, why) if takes_data else []
     _leave_out_unused(work)
     report.seconds = time.perf_counter() - begun
@@ -124,6 +124,14 @@ def known_of(options: UniformOptions) -> Known:
     read, and for a rule that there is not.
     """
     return Known(Limits(options, given_ranges(options.ranges_from)))
+
+
+def _whole(model: Model, options: UniformOptions) -> Choices:
+    """Choose for a network that nobody chose for, and which thus has no learned levels by now.
+    Raises QuantizeError where it is quantized already.
+    """
+    check_float(model)
+    return _choices(options)
 
 
 def _choices(options: UniformOptions) -> Choices:
@@ -185,24 +193,25 @@ def _weights_alone(
     work: Model,
     schemes: Mapping[Op, Scheme],
     options: UniformOptions,
-    integers: Collection[Op],
+    walked: Walked,
     learned: Collection[Op],
 ) -> dict[Op, LayerReport]:
     """Give layers whose tensors stay float their integers in the weights: those that ask for that,
-    those of graphs that are called, and recurrent ones. Raises QuantizeError where there are none,
-    nor operators on ``integers`` or with ``learned`` ones.
+    those of graphs that are called, recurrent ones, and those beside a pole. Raises QuantizeError
+    where there are none, nor operators on integers or with ``learned`` ones.
     """
     reports: dict[Op, LayerReport] = {}
     of_main = set(work.graph.ops)
     dynamic = SCHEMES["dynamic"]
     alone = {op: types for op, types in schemes.items() if types.activations is None}
     for op, types in schemes.items():
-        if types.activations is not None and (op not in of_main or isinstance(op, LSTMLayer)):
+        apart = op not in of_main or isinstance(op, LSTMLayer) or op in walked.lost
+        if types.activations is not None and apart:
             alone[op] = dynamic
     for graph in work.graphs:
         reports |= store_weights(graph, alone, options, learned)
         remove_dead(graph)
-    if not integers and not reports and not learned:
+    if not walked.integers and not reports and not learned:
         where = "layer has constant float weights"
         missing = where if alone or not schemes else "operator has a form on integers"
         raise QuantizeError(f"nothing to quantize: no {missing}")

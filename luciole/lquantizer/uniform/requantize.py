@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array, Graph, Model, Op, TensorType, Value
 from luciole.ir.analysis.weights import has_weights, weights_of
+from luciole.ir.graph import all_ops
 from luciole.ir.ops.quantize import Dequantize, Quantize, version_of_dequantize
 from luciole.ir.passes.fuse_quantization import raise_version, steps_of_bias
 from luciole.ir.passes.remove_dead import remove_dead, remove_dead_buffers
@@ -34,7 +35,8 @@ _MOST, _LEAST = 127, {TensorType.UINT8: -128, TensorType.INT8: -127}
 
 def requantize(model: Model, to: str) -> Result:
     """Copy a network of integers with others, ``to`` "uint8" or "int8", and say what was rounded
-    again. Operators that have no kernel on them keep theirs between two QUANTIZE.
+    again. Operators that have no kernel on them or call graphs keep theirs between two QUANTIZE,
+    and so do graphs that are called.
 
     Raises QuantizeError for another type, and where no tensor between operators is of the other
     one.
@@ -43,7 +45,9 @@ def requantize(model: Model, to: str) -> Result:
         raise QuantizeError(f"requantize is {to!r}: {', '.join(_SOURCES)} are possible")
     source, target = _SOURCES[to], TensorType[to.upper()]
     work = model.clone()
-    changes = [_Change.of(graph, source, target) for graph in work.graphs]
+    called = {graph for op in all_ops(work.graphs) for graph in op.called_graphs()}
+    alone = [graph for graph in work.graphs if graph not in called]  # a call has what it gives
+    changes = [_Change.of(graph, source, target) for graph in alone]
     if not any(change.moved for change in changes):
         raise QuantizeError(f"nothing to requantize: no tensor between operators is {source.name}")
     for change in changes:
@@ -174,13 +178,16 @@ def _is_kept(value: Value) -> bool:
 
 def _could(op: Op, source: TensorType, target: TensorType) -> bool:
     """Tell whether an operator has a kernel on the other type."""
-    if any(v is not None and v.is_variable for v in op.operands):
+    if op.called_graphs() or any(v is not None and v.is_variable for v in op.operands):
         return False
     weight = op.given_operands().get(op.quant.weight or "") if op.quant is not None else None
     if weight is not None and not _could_be_rounded(op, weight):
         return False
+    if any(v is not None and v.is_constant and v.data is None for v in op.operands):
+        return False  # sparse constants stay as they are
     twin = op.clone([_twin(v, v is weight, source, target) for v in op.operands])
-    found = runs(twin)
+    types = tuple(target if _holds(v, source) else v.dtype for v in op.results)
+    found = runs(twin) and (isinstance(op, Quantize | Dequantize) or twin.result_dtypes() == types)
     twin.set_operands([])  # so that no tensor is used by it any more
     return found
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from luciole.ir import Graph, Model, Op, TensorType, Value
+from luciole.ir import Model, TensorType
 from luciole.ir.graph import all_ops
-from luciole.ir.ops.quantize import Dequantize, Quantize
-from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.passes.split_quantization import computes_with_integers, split_quantization
 from luciole.ir.quantization import Affine, is_affine
 from luciole.ir.text.common import one_line
@@ -34,27 +32,3 @@ def simulate(model: Model) -> Result:
         f"{op.kind} {one_line(op.name)[:LONGEST_NAME]!r} stays on integers" for op in stay
     ]
     return Result(work, report)
-
-
-def take_out_pairs(graph: Graph) -> int:
-    """Let what reads a tensor behind a QUANTIZE and a DEQUANTIZE read it as it is in front of them;
-    returns how many pairs there were.
-    """
-    pairs = list(filter(None, map(_in_front, list(graph.ops))))
-    for dequantize, value in pairs:
-        output = dequantize.output
-        name, is_output = output.name, output.is_output
-        output.replace_with(value)
-        if is_output and not value.is_input:
-            output.name, value.name = value.name, name
-    remove_dead(graph)
-    return len(pairs)
-
-
-def _in_front(op: Op) -> tuple[Dequantize, Value] | None:
-    """Find what a DEQUANTIZE's QUANTIZE reads, where it is behind one."""
-    maker = op.input.producer if isinstance(op, Dequantize) else None
-    if maker is None or not isinstance(maker.op, Quantize) or not isinstance(op, Dequantize):
-        return None
-    value = maker.op.input
-    return (op, value) if value.dtype == op.output.dtype else None

@@ -42,13 +42,13 @@ def spell_out(graph: Graph, schemes: dict[Op, Scheme], *, finer: bool) -> None:
 
 def _spelled(op: Op, types: Scheme, *, finer: bool) -> Callable[[Graph, Op], Op] | None:
     """Find what an operator is to become; None where it stays."""
-    if types.activations is None or not is_float(op.operands[0]):
+    found = _mean if isinstance(op, AveragePool2D) else _SPELLED.get(type(op))
+    if found is None or types.activations is None or not is_float(op.operands[0]):
         return None
     if isinstance(op, AveragePool2D):
         is_byte = types.activation_bits == _BYTE and obstacle(op, types) is None
-        return _mean if finer and is_byte and _takes_all(op) else None
-    found = _SPELLED.get(type(op))
-    return None if found is None or obstacle(op, types) is None else found
+        return found if finer and is_byte and _takes_all(op) else None
+    return None if obstacle(op, types) is None else found
 
 
 def _takes_all(op: AveragePool2D) -> bool:

@@ -6,7 +6,7 @@ them computes. At last operators can compute with the integers themselves.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -46,7 +46,7 @@ from luciole.lquantizer.methods.uniform import (
     output_aware,
     with_room_for_bias,
 )
-from luciole.lquantizer.network.grids import choose_grids, touched, unsaid
+from luciole.lquantizer.network.grids import Grids, choose_grids, touched, unsaid
 from luciole.lquantizer.network.rounding import tensor_reports
 from luciole.lquantizer.report import LayerReport, TensorReport, snr_db
 from luciole.lquantizer.rewrite.ends import integer_ends
@@ -62,9 +62,9 @@ from luciole.lquantizer.rewrite.recurrent import prepare_layer, scale_of_cells, 
 from luciole.lquantizer.schemes import Scheme, UniformOptions
 from luciole.lquantizer.uniform.branches import Aim, Branches
 from luciole.lquantizer.uniform.fake_quant import NOTHING, Given, weights_as_given
-from luciole.lquantizer.uniform.fragile import fragile
 from luciole.lquantizer.uniform.limits import Limits
 from luciole.lquantizer.uniform.places import types_of
+from luciole.lquantizer.uniform.poles import kept_from_poles
 
 _LEARNED_FROM = 400
 """Records that layers are learned from at the most; ranges are of all. 1,000 gave the same."""
@@ -79,8 +79,8 @@ class Walked:
     reports: dict[Op, LayerReport]
     latents: dict[str, Array]
     integers: set[Op]
-    lost: set[Op] = field(default_factory=set)
-    """Operators that could compute with integers, but would lose what they do."""
+    lost: dict[Op, str] = field(default_factory=dict)
+    """Operators that could compute with integers, but would lose what they do, and why."""
 
 
 def walk(
@@ -100,7 +100,7 @@ def walk(
     """
     names = {op: op.name for op in work.graph.ops}
     way = _Way.begin(work, records, schemes, options, track, known, given)
-    found = Walked({}, {}, set(way.schemes), set(schemes) - set(way.schemes))
+    found = Walked({}, {}, set(way.schemes), way.lost)
     aims = way.aims(track("float network", way.count))
     for layer in recurrent(work.graph, way.schemes):
         found.reports[layer] = LayerReport(names[layer], 8, 8, bytes_before=constant_bytes(layer))
@@ -138,9 +138,12 @@ class Known:
     tensors: list[TensorReport] = field(default_factory=list)
     batch: int | None = None
 
-    def stays_float(self, op: Op) -> bool:
-        """Tell whether integers would ruin what an operator gives, as was found before."""
-        return not self.limits.floats.isdisjoint(value.name for value in op.results)
+    def why_float(self, op: Op) -> str | None:
+        """Say why integers would ruin what an operator gives, as was found before; None where they
+        would not.
+        """
+        floats = self.limits.floats
+        return next((floats[v.name] for v in op.results if v.name in floats), None)
 
     def batch_of(self, model: Model, records: Records) -> int:
         """Find how many records a float network of these layers runs at once."""
@@ -159,7 +162,7 @@ class Known:
         Raises QuantizeError for an end of fewer or more bits than the operator beside it has.
         """
         types, found = types_of(schemes), self.limits.seen_in(graph)
-        grids = choose_grids(graph, types, self._reach, ends, given.tensors)
+        grids = choose_grids(graph, types, self._reach(self.limits.choose), ends, given.tensors)
         for value in ends:
             _check_end(value, grids.tensors.get(value), ends[value])
         self.tensors = tensor_reports(grids, found, self.limits.rule_name)
@@ -179,9 +182,28 @@ class Known:
             between[name] = symmetric(max(-low, high), dtype)
         prepare_layer(graph, op, cells, between)
 
-    def _reach(self, value: Value, dtype: TensorType) -> Range:
-        """Choose what a tensor's integers reach; nothing for one that shares with what is given."""
-        return self.limits.choose(value, dtype) if self.limits.knows(value) else (0.0, 0.0)
+    def kept_float(
+        self,
+        graph: Graph,
+        types: Mapping[Op, TensorType],
+        ends: Mapping[Value, TensorType],
+        given: Given,
+    ) -> dict[Op, str]:
+        """Find the operators that integers would ruin, with the reason, and remember them."""
+
+        def grids(integers: Mapping[Op, TensorType]) -> Grids:
+            return choose_grids(graph, integers, self._reach(self.limits.of), ends, given.tensors)
+
+        kept = kept_from_poles(graph, types, self.limits.seen_in(graph), grids)
+        named = [(value.name, reason) for op, reason in kept.items() for value in op.results]
+        self.limits.floats |= dict(named)
+        return kept
+
+    def _reach(
+        self, limits: Callable[[Value, TensorType], Range]
+    ) -> Callable[[Value, TensorType], Range]:
+        """Let tensors that share with what is given reach nothing of their own."""
+        return lambda value, dtype: limits(value, dtype) if self.limits.knows(value) else (0.0, 0.0)
 
 
 def recurrent(graph: Graph, chosen: Container[Op]) -> list[LSTMLayer]:
@@ -224,6 +246,8 @@ class _Way:
     """Those that get integer weights, in the order in which they are learned."""
     branches: Branches
     schemes: Mapping[Op, Scheme]
+    lost: dict[Op, str]
+    """Operators that stay float for what integers would do to them, and why."""
     records: Records | None
     batch: int
     sampling: Sampling
@@ -249,16 +273,15 @@ class _Way:
         reference = work.clone()
         twins = dict(zip(graph.ops, reference.graph.ops, strict=True))
         batch = 1 if records is None else known.batch_of(reference, records)
-        schemes = {op: types for op, types in schemes.items() if not known.stays_float(op)}
+        lost = {op: why for op in schemes if (why := known.why_float(op)) is not None}
+        schemes = {op: types for op, types in schemes.items() if op not in lost}
         ends = _ends(graph, options)
         values = [value for value, _ in touched(graph, types_of(schemes), ends)]
         if records is None and given.tensors:  # others share with what is given
             values = list(unsaid(graph, types_of(schemes), given.tensors))
         progress = track("ranges", _count(records))
         known.limits.watch(work, values, records, batch, progress, recurrent(graph, schemes))
-        found = known.limits.seen_in(graph)
-        lost = fragile(graph, types_of(schemes), found, known.limits.reach)
-        known.limits.floats.update(value.name for op in lost for value in op.results)
+        lost |= known.kept_float(graph, types_of(schemes), ends, given)
         schemes = {op: types for op, types in schemes.items() if op not in lost}
         known.round(graph, schemes, ends, given)
         some = _some(records)
@@ -267,7 +290,7 @@ class _Way:
         layers = [op for op in graph.ops if op in schemes and has_weights(op)]
         branches = _branches(reference.graph, twins, layers)
         order, how = branches.order(layers), (sampling, options, known, given, front)
-        return cls(work, reference, order, branches, schemes, some, batch, *how)
+        return cls(work, reference, order, branches, schemes, lost, some, batch, *how)
 
     @property
     def count(self) -> int:

@@ -12,12 +12,11 @@ from luciole.ir.analysis.constancy import constant_bytes
 from luciole.ir.analysis.weights import has_weights, weight_constant
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.passes.fuse_quantization import fuse_weights
-from luciole.ir.text.common import one_line
 from luciole.ir.value import Use
 from luciole.lquantizer.calibration.products import Product, weight_rows
 from luciole.lquantizer.calibration.watch import check_finite
-from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.methods.uniform import balanced, nearest
+from luciole.lquantizer.network.real import check_weights
 from luciole.lquantizer.report import LayerReport
 from luciole.lquantizer.rewrite.integers import runs, set_constant, set_weights, weight_slot
 from luciole.lquantizer.schemes import Scheme, UniformOptions
@@ -95,10 +94,9 @@ def store_weights(
 
 def _too_large(op: Op, value: Value, types: Scheme) -> str | None:
     """Say why a layer's weights stay as they are. Raises QuantizeError where one is no number."""
+    check_weights(op)
     data = value.data
     assert data is not None, "a constant has contents"
-    if not np.isfinite(data).all():
-        raise QuantizeError(f"weights of {op.kind} {one_line(op.name)!r} are not all finite")
     peak, most = float(np.abs(data).max(initial=0)), float(np.finfo(np.float16).max)
     if types.weights == TensorType.FLOAT16 and peak > most:
         return f"weights reach {peak:g}, half precision {most:g}"

@@ -50,6 +50,10 @@ class Served:
         """Return copies of the results."""
         return self.runtime.fetch()
 
+    def run_records(self, records: list[Array]) -> list[Array]:
+        """Run records one by one."""
+        return self.runtime.run_records(records)
+
     def warm_up(self, call: str, limits: Limits) -> int:
         """Run until it is warm; how many runs make a sample."""
         return self.calls[call].warm_up(limits)
@@ -68,6 +72,7 @@ _REQUESTS = {
     "feed": Served.feed,
     "invoke": Served.invoke,
     "fetch": Served.fetch,
+    "run_records": Served.run_records,
     "warm_up": Served.warm_up,
     "until_warm": Served.until_warm,
     "turn": Served.turn,

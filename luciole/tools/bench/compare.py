@@ -9,16 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from luciole.interpreter.answers import answers_of, scores_classes
 from luciole.interpreter.records import Progress
-from luciole.ir import Array
+from luciole.ir import Array, Graph
 from luciole.ir.strings import OBJECTS, encode
 from luciole.ir.value import has_batch_axis
-from luciole.tools.answers import share_equal
 from luciole.tools.bench.inputs import data_inputs
 from luciole.tools.bench.ours import Luciole
 from luciole.tools.bench.runtime import CrashError, Runtime, translated
 from luciole.tools.common.timing import Call, Limits, Timed, Timing, measured
 from luciole.tools.data import Data
+from luciole.tools.data.answers import share_right
 
 Batch = Sequence[Array]
 """One array for each input, as luciole's model takes them."""
@@ -165,7 +166,7 @@ def _gap(a: Array, b: Array) -> float:
 
 
 def top1(runtime: Runtime, ours: Luciole, data: Data, progress: Progress) -> float:
-    """Measure the share of records whose largest first output is the label. The data must have
+    """Measure the share of the first output's answers that are the labels. The data must have
     labels.
     """
     assert data.labels is not None, "only labelled data comes here"
@@ -173,9 +174,21 @@ def top1(runtime: Runtime, ours: Luciole, data: Data, progress: Progress) -> flo
     rows = records_at_once(ours)
     for arrays in data_inputs(ours, data, data.count):
         out = runtime.with_copies(translated(arrays, ours, runtime))[0]
-        answers.append(out.reshape(rows, -1).argmax(1))
+        answers.append(answers_of(_by_record(out, ours.graph)))
         progress(rows)
-    return share_equal(np.concatenate(answers)[: data.count], data.labels, "labels")
+    return share_right(np.concatenate(answers)[: data.count], data.labels)
+
+
+def tells_classes(ours: Contender, graph: Graph, data: Data) -> bool:
+    """Return whether the first output scores classes."""
+    numbers = _by_record(ours.outputs[0], graph)
+    labels = None if data.labels is None else data.labels[: len(numbers)]
+    return scores_classes(graph.outputs[0], numbers, labels)
+
+
+def _by_record(output: Array, graph: Graph) -> Array:
+    """Give a first output an axis that counts records where it has none."""
+    return output if has_batch_axis(graph.outputs[0]) else output[None]
 
 
 def records_at_once(ours: Luciole) -> int:

@@ -48,6 +48,11 @@ class RemoteRuntime(Runtime):
         found: list[Array] = self.ask("fetch")
         return found
 
+    def run_records(self, records: Sequence[Array]) -> list[Array]:
+        """Run records one by one where the runtime is."""
+        found: list[Array] = self.ask("run_records", list(records))
+        return found
+
     def timed(self, arrays: Sequence[Array]) -> tuple[Call | Timed, Call | Timed]:
         """Make two calls that run, and are timed, on what was fed there last."""
         return _There(self, "invoke"), _There(self, "copies")

@@ -35,6 +35,9 @@ class LiteRTCalls(Protocol):
     def invoke(self) -> None:
         """Run."""
 
+    def reset_all_variables(self) -> None:
+        """Let variables be as they were at first."""
+
 
 class TensorRuntime(Runtime):
     """A runtime whose tensors have numbers."""
@@ -52,7 +55,7 @@ class TensorRuntime(Runtime):
         self.inputs, self.outputs = [_port(d) for d in ins], [_port(d) for d in outs]
         self._inputs, self._outputs = [d["index"] for d in ins], [d["index"] for d in outs]
         self._set, self._get = interpreter.set_tensor, interpreter.get_tensor
-        self.invoke = interpreter.invoke
+        self.invoke, self._forget = interpreter.invoke, interpreter.reset_all_variables
 
     def resize(self, interpreter: LiteRTCalls, shapes: Sequence[Shape]) -> None:
         """Resize inputs where the file leaves extents open, and nothing else."""
@@ -69,6 +72,11 @@ class TensorRuntime(Runtime):
     def fetch(self) -> list[Array]:
         """Call ``get_tensor`` for each output."""
         return [self._get(index) for index in self._outputs]
+
+    def with_copies(self, arrays: Sequence[Array]) -> list[Array]:
+        """Feed, invoke and fetch, variables being as they were at first."""
+        self._forget()
+        return super().with_copies(arrays)
 
     def copying(self, arrays: Sequence[Array]) -> Call:
         """Put as little Python around the calls as there can be, because it is timed."""

@@ -15,6 +15,7 @@ import luciole
 from luciole.schema.errors import LucioleError
 from luciole.schema.printable import printable
 from luciole.tools.common import console
+from luciole.tools.common.slips import place_of
 
 FINE, FAILED, WRONG_USAGE, UNSUPPORTED, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -266,6 +267,9 @@ def _one_line(error: Exception) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, LucioleError):
         return text
+    place = place_of(error)
+    if place:
+        return f"{place} ({type(error).__name__}: {text}; --debug shows where)"
     return f"{type(error).__name__}: {text} (--debug shows where)"
 
 

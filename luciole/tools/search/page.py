@@ -39,7 +39,8 @@ def page(found: SearchResult, model: str, viewed: bool = True) -> str:
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
         f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style>'
         f"<main><h1>{title}</h1><p>{len(found.evaluated):,} networks evaluated, {found.failed} "
-        f"failed; the float network has {found.float_network.bytes:,} bytes.</p>\n{body}</main>\n"
+        f"failed{_left_out(found)}; the float network has {found.float_network.bytes:,} bytes."
+        f"</p>\n{body}</main>\n"
     )
 
 
@@ -89,6 +90,10 @@ def _growth(found: SearchResult) -> str:
 
 
 # --------------------------------------------------------------------------------- tables
+def _left_out(found: SearchResult) -> str:
+    return f", {found.unreached} to begin with not reached" if found.unreached else ""
+
+
 def _table(found: SearchResult, viewed: bool) -> str:
     """List the files, each with a link to it and one to the viewer's page of it."""
     timed = found.float_network.us > 0

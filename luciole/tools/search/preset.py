@@ -48,13 +48,16 @@ def add_preset(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--labels", metavar="NAME", help="to train to and to judge by: an array of the data file"
     )
+    group.add_argument(
+        "--labelled-output", metavar="NAME", help="of several outputs, the one that --labels are of"
+    )
 
 
 def check_preset(arguments: argparse.Namespace) -> None:
     """Raise UsageError for options that do not go together."""
     chosen = arguments.preset == SEED
     given = {name: getattr(arguments, name) for name in (_ELSE if chosen else _OWN)}
-    flags = () if chosen else ("search_inputs", "mirror", "labels")
+    flags = () if chosen else ("search_inputs", "mirror", "labels", "labelled_output")
     given |= {name: getattr(arguments, name) or None for name in flags}
     if chosen and arguments.finish != "fit":
         given["finish"] = arguments.finish
@@ -69,8 +72,9 @@ def seed_options(arguments: argparse.Namespace, fixed: Mapping[str, str]) -> See
     from luciole.lquantizer.search.published.options import SeedOptions
 
     given = {n: v for n in _OWN if (v := getattr(arguments, n)) is not None}
-    rest = ("calibration", "judges", "files", "seed", "workers", "cluster", "mirror")
-    given |= {name: getattr(arguments, name) for name in rest}
+    rest = ("calibration", "judges", "files", "seed", "workers", "cluster")
+    training = ("mirror", "labelled_output")
+    given |= {name: getattr(arguments, name) for name in (*rest, *training)}
     return SeedOptions(
         inputs=arguments.search_inputs, tied=tuple(arguments.tie), fixed=dict(fixed), **given
     )

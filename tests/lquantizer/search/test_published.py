@@ -12,6 +12,8 @@ import pytest
 import luciole
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
+from luciole.interpreter import InputError
+from luciole.ir import Array, Model
 from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.search.nsga2 import fronts
 from luciole.lquantizer.search.published import evolution, options
@@ -29,7 +31,13 @@ from luciole.lquantizer.search.published.genes import (
 )
 from luciole.lquantizer.search.published.network import Network
 from luciole.lquantizer.search.published.options import SeedOptions
-from luciole.lquantizer.search.published.size import Layer, bytes_of, float_bytes
+from luciole.lquantizer.search.published.size import (
+    FORMULA,
+    OPERATIONS,
+    Layer,
+    bytes_of,
+    float_bytes,
+)
 from luciole.lquantizer.search.result import SearchResult
 from tests.networks import network, random, two_outputs
 from tests.norm_support import images, unfolded
@@ -193,7 +201,9 @@ def test_it_finds_a_front_of_files(found: tuple[Path, SearchResult]) -> None:
     layers = Network.of(unfolded(), {"x": X[:20]}).layers()
     for file in result.front:
         widths = {name: int(option[1:]) for name, option in file.options.items()}
-        assert file.found.bytes == bytes_of(layers, widths)
+        assert file.found.bytes == file.path.stat().st_size
+        assert f"-{file.found.bytes}B." in file.path.name
+        assert file.found.costs == {FORMULA: bytes_of(layers, widths)}
         assert file.found.before in result.evaluated
         answers = luciole.Interpreter(str(file.path)).run({"x": X[:5]})
         assert all(np.isfinite(array).all() for array in answers.values())
@@ -228,7 +238,71 @@ def test_models_with_several_outputs_that_are_no_classes(stage: str) -> None:
     assert len(given.space.genes) == 2 * 2
     found = SeedEvaluator(given)({"stage": stage, "candidate": ("w8", "w8", "a8", "a8")})
     assert 0 < found["figures"]["loss"] < 0.01
+    assert found["figures"]["bytes"] > found["figures"]["costs"][FORMULA]
     assert found["figures"]["agreement"] is None or stage == "final"
+
+
+def evaluator(model: Model, x: Array, **choices: Any) -> SeedEvaluator:
+    how = SeedOptions(partial=1, final=1, judges=20, **choices)
+    return SeedEvaluator(materials(model, {"x": x}, None, how, from_bytes, to_bytes)[0])
+
+
+def test_widths_of_tensors_count_while_candidates_are_judged() -> None:
+    model = network((20, 16, 16, 4))
+    model.signatures.clear()
+    of = evaluator(model, random(1, 60, 20), inputs=True)
+    figures = {
+        bits: of({"stage": "partial", "candidate": ("w8",) * 3 + bits})["figures"]
+        for bits in (("a8",) * 3, ("a2", "a8", "a8"), ("a8", "a2", "a8"))
+    }
+    losses = [one["loss"] for one in figures.values()]
+    assert len(set(losses)) == 3
+    assert losses[0] < min(losses[1:]) / 10
+    macs = 20 * 16, 16 * 16, 16 * 4
+    counted = [one["costs"][OPERATIONS] for one in figures.values()]
+    assert counted == [
+        8 * 8 * sum(macs),
+        8 * (8 * macs[0] + 2 * macs[1] + 8 * macs[2]),
+        8 * (8 * macs[0] + 8 * macs[1] + 2 * macs[2]),
+    ]
+
+
+def test_bit_operations_are_small_where_tensors_have_genes(tmp_path: Path) -> None:
+    model = network((20, 16, 4))
+    model.signatures.clear()
+    how = replace(SMALL, inputs=True, judges=20)
+    result = luciole.search(model, random(1, 60, 20), tmp_path, how, say=lambda line: None)
+    assert result.objectives == ("accuracy", "size", OPERATIONS)
+    assert result.float_network.costs[OPERATIONS] == 32 * 32 * (20 * 16 + 16 * 4)
+    assert len(result.hypervolumes()) == len(result.evaluated)
+    values = np.array(
+        [(f.found.bytes, f.found.loss, f.found.costs[OPERATIONS]) for f in result.front]
+    )
+    assert len(fronts(values)) == 1
+    assert result.rows()[0][-3:] == [FORMULA, OPERATIONS, "options"]
+
+
+@pytest.mark.parametrize("granularity", ["channel", "tensor"])
+def test_weights_of_few_bits_take_as_few_in_the_file(granularity: Any) -> None:
+    model = network((64, 128, 10))
+    model.signatures.clear()
+    x = random(1, 60, 64)
+    of = evaluator(model, x, granularity=granularity)
+    weights, sizes = 64 * 128, {}
+    for bits in (8, 4, 3, 2):
+        whole = of.untrained(uniform(of.space, bits))
+        packed = from_bytes(to_bytes(of.packed(whole.clone(), uniform(of.space, bits))))
+        sizes[bits] = len(to_bytes(packed))
+        outputs = [luciole.Interpreter(m).run({"x": x[:40]}) for m in (whole, packed)]
+        for one, other in zip(*(o.values() for o in outputs), strict=True):
+            np.testing.assert_array_equal(one, other)
+        interpreter = luciole.Interpreter(packed)
+        interpreter.allocate_tensors()
+        kinds = {step.op.kind for step in interpreter.plan.steps}
+        assert kinds == {"QUANTIZE", "FULLY_CONNECTED", "TANH", "DEQUANTIZE"}
+    for more, fewer in ((8, 4), (4, 3), (3, 2)):
+        saved = (more - fewer) * weights / 8
+        assert sizes[more] - sizes[fewer] == pytest.approx(saved, abs=1200 if fewer == 3 else 400)
 
 
 def test_options_refuse_what_there_is_not() -> None:
@@ -242,5 +316,5 @@ def test_options_refuse_what_there_is_not() -> None:
             SeedOptions(**{field: value})  # type: ignore[arg-type]  # that is the point
     with pytest.raises(QuantizeError, match="at least 10 records"):
         luciole.search(unfolded(), X[:5], "nowhere", SMALL)
-    with pytest.raises(QuantizeError, match="labels are"):
+    with pytest.raises(InputError, match=r"shape \[3\], the answers \[90\]"):
         luciole.search(unfolded(), X, "nowhere", SMALL, labels=np.zeros(3, np.int64))

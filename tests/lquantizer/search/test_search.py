@@ -16,13 +16,14 @@ import pytest
 import luciole
 from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.search import cluster
+from luciole.lquantizer.search.additive import Sum, bisected
 from luciole.lquantizer.search.cluster import Cluster
 from luciole.lquantizer.search.evaluate import Alone
 from luciole.lquantizer.search.nsga2 import fronts, hypervolume, spread
 from luciole.lquantizer.search.options import SearchOptions
 from luciole.lquantizer.search.result import SearchResult
 from luciole.lquantizer.search.runners import InProcess, Outcome, Runner, Task, Work
-from luciole.lquantizer.search.search import Budget, Goal, Search, drive
+from luciole.lquantizer.search.search import Budget, Goal, Search, Searched, drive
 from luciole.lquantizer.search.space import Gene, Space
 from luciole.lquantizer.search.storage import Storage
 from luciole.lquantizer.search.workers import Workers
@@ -181,6 +182,69 @@ def test_of_a_front_the_files_are_kept_that_dominate_most(tmp_path: Path) -> Non
     crowded = points[spread(np.log(points + np.array([1e-3, 0])), 6)]
     share = [hypervolume(np.array(some), (1.0, 60_000.0)) for some in (kept, crowded, points)]
     assert share[1] < share[0] < share[2]
+
+
+LADDER = {"w1a1": (-9000, 0.9), "w2a2": (-8500, 0.3), "dynamic": (-7000, 0.01), "float": (0, 0.0)}
+"""Bytes and losses of each layer alone, which add up."""
+
+
+def adding_up(folder: Path, evaluations: int) -> tuple[Searched, list[str]]:
+    """Search three layers whose figures add up."""
+    genes = tuple(Gene((name,), tuple(LADDER), False, (name,)) for name in "abc")
+    storage = Storage(folder / "search.db", {})
+    for name in "abc":
+        for option, (size, loss) in LADDER.items():
+            storage.add_alone(Alone(name, option, size, loss, 0.0, ""))
+
+    def work(task: Task) -> dict[str, object]:
+        chosen = [LADDER[option] for option in task["candidate"]]
+        size, loss = 60_000 + sum(one for one, _ in chosen), sum(one for _, one in chosen)
+        return {"figures": {"bytes": size, "loss": loss, "agreement": None}, "model": b""}
+
+    told: list[str] = []
+    budget = Budget(evaluations=evaluations, files=6)
+    search = Search(Space(genes), Goal(), storage, 60_000, 0.0, 0, budget, told.append)
+    return search.run(InProcess(lambda: work)), told
+
+
+def test_a_short_search_begins_with_uniform_networks_the_most_accurate_first(
+    tmp_path: Path,
+) -> None:
+    found, told = adding_up(tmp_path, 3)
+    same = [one.candidate for one in found.evaluated]
+    assert same == [("dynamic",) * 3, ("w1a1",) * 3, ("w2a2",) * 3]
+    assert min(one.loss for one in found.front) == pytest.approx(0.03)
+    assert found.unreached > 0
+    (line,) = [line for line in told if "reached" in line]
+    assert line.startswith(f"{found.unreached} of the {found.unreached + 3} networks that a search")
+
+
+def test_the_front_of_sums_is_evaluated_from_its_ends_inwards(tmp_path: Path) -> None:
+    found, _ = adding_up(tmp_path, 8)
+    same, rest = (
+        [one.bytes for one in some] for some in (found.evaluated[:3], found.evaluated[3:])
+    )
+    assert rest[0] > max(rest[1:]), "the largest first"
+    assert min(same) < min(rest), "the smallest is uniform"
+    assert min(rest) < rest[1] < max(rest), "the middle"
+    assert min(rest[2:4]) < rest[1] < max(*rest[2:4], rest[4]), "the quarters"
+
+
+def test_what_was_not_reached_is_said_by_name_until_it_is(tmp_path: Path) -> None:
+    found, told = adding_up(tmp_path, 1)
+    assert "among them w1a1, w2a2 everywhere: more evaluations" in told[-1]
+    assert found.unreached > 2
+    found, told = adding_up(tmp_path, 200)
+    assert found.unreached == 0
+    assert not [line for line in told if "reached" in line]
+
+
+def test_bisecting_takes_the_ends_the_middle_the_quarters() -> None:
+    sums = [Sum((str(n),), 0.0, n, 0.0) for n in range(9)]
+    assert [one.bytes for one in bisected(sums)] == [8, 0, 4, 2, 6, 1, 3, 5, 7]
+    assert [one.bytes for one in bisected(sums[:2])] == [1, 0]
+    assert bisected(sums[:1]) == sums[:1]
+    assert bisected([]) == []
 
 
 # ------------------------------------------------------------------------------------- runners

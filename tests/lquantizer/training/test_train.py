@@ -14,6 +14,7 @@ from luciole.ir.ops.elementwise_binary import Mul
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.lquantizer.training import Epoch, FinetuneResult, FinetuneSettings, finetune
 from luciole.lquantizer.training.batches import Batches, mixed, shifted
+from luciole.lquantizer.training.labels import Labels
 from luciole.lquantizer.training.optimizer import schedule
 from luciole.lquantizer.training.parameters import trained_ops
 from tests.lquantizer.training.models import (
@@ -304,7 +305,7 @@ def test_labels_and_integers_are_not_mixed() -> None:
     _, student, records, labels = digits()
     settings = FinetuneSettings(mix=0.5, batch=50)
     plain = Batches(student.graph, records, None, FinetuneSettings(batch=50))
-    for own, mixes in ((None, True), (labels, False)):
+    for own, mixes in ((None, True), (Labels(labels), False)):
         batches = Batches(student.graph, records, own, settings)
         (places, (x,)) = next(batches.epoch(1))
         assert np.array_equal(x, plain.at(places)[0]) != mixes
@@ -315,7 +316,7 @@ def test_mirrored_images_are_places_of_their_own() -> None:
     x = np.random.default_rng(0).normal(0, 1, (60, 8, 7, 5)).astype(np.float32)
     labels = np.arange(60)
     settings = FinetuneSettings(mirror=True, batch=20)
-    batches = Batches(student.graph, {"image": x}, labels, settings)
+    batches = Batches(student.graph, {"image": x}, Labels(labels), settings)
     turned = 0
     for places, (images,) in batches.epoch(1):
         wanted = [x[p % 60, :, ::-1] if p >= 60 else x[p] for p in places]

@@ -100,7 +100,7 @@ def gelu(k: Building, op: Gelu, x: Term) -> Term:
     else:
         turned = k.add("Erf", k.add("Div", x, k.number(math.sqrt(2))))
     share = k.add("Add", turned, k.number(1.0))
-    return k.add("Mul", k.add("Mul", x, share), k.number(0.5))
+    return k.add("Mul", k.add("Mul", x, k.number(0.5)), share)
 
 
 @elementwise(FakeQuant)

@@ -24,6 +24,7 @@ from luciole.ir.ops.elementwise_binary import (
     Add,
     Arithmetic,
     Atan2,
+    Binary,
     BitwiseXor,
     Div,
     FloorDiv,
@@ -47,8 +48,6 @@ from luciole.ir.ops.stablehlo_elementwise import (
 )
 
 _KINDS: dict[type[Op], str] = {
-    Maximum: "Max",
-    Minimum: "Min",
     Pow: "Pow",
     BitwiseXor: "BitwiseXor",
     LogicalAnd: "And",
@@ -60,8 +59,6 @@ _KINDS: dict[type[Op], str] = {
     Equal: "Equal",
     StablehloAdd: "Add",
     StablehloMultiply: "Mul",
-    StablehloMaximum: "Max",
-    StablehloMinimum: "Min",
 }
 
 
@@ -73,6 +70,24 @@ def one_node(k: Building, op: Op, x: Term, y: Term) -> Term:
 @elementwise(Add, Sub, Mul, Div)
 def arithmetic(k: Building, op: Arithmetic, x: Term, y: Term) -> Term:
     return activated(k, k.add(type(op).__name__, x, y), op.activation)
+
+
+_EXTREMES: dict[type[Op], tuple[str, str, bool]] = {
+    Maximum: ("Max", "Greater", True),
+    Minimum: ("Min", "Less", True),
+    StablehloMaximum: ("Max", "Less", False),
+    StablehloMinimum: ("Min", "Greater", False),
+}
+"""Their nodes, and the comparison that lets x be taken, or y."""
+
+
+@elementwise(*_EXTREMES)
+def extreme(k: Building, op: Binary, x: Term, y: Term) -> Term:
+    """Compare floats and take one: ONNX's own nodes give NaN where one of them is."""
+    node, comparison, takes_x = _EXTREMES[type(op)]
+    if NUMPY[op.x.dtype].kind != "f":
+        return k.add(node, x, y)
+    return k.add("Where", k.add(comparison, x, y), *((x, y) if takes_x else (y, x)))
 
 
 @elementwise(AddN)
@@ -98,9 +113,12 @@ def squared_difference(k: Building, op: SquaredDifference, x: Term, y: Term) -> 
 
 @elementwise(FloorDiv)
 def floor_div(k: Building, op: FloorDiv, x: Term, y: Term) -> Term:
-    """Floor the quotient; that of integers is cut toward zero, so its remainder is left out."""
+    """Floor the quotient, of floats in double precision as kernels do; that of integers is cut
+    toward zero, so its remainder is left out.
+    """
     if NUMPY[op.x.dtype].kind == "f":
-        return k.add("Floor", k.add("Div", x, y))
+        x, y = (k.cast(term, TensorType.FLOAT64) for term in (x, y))
+        return k.cast(k.add("Floor", k.add("Div", x, y)), op.x.dtype)
     return k.add("Div", k.add("Sub", x, k.add("Mod", x, y)), y)
 
 

@@ -11,14 +11,18 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from luciole.exporters.onnx.building import Building
 from luciole.exporters.onnx.nodes import Term
 from luciole.exporters.onnx.operators.convolutions import padded
 from luciole.exporters.onnx.rules import exact_rule
 from luciole.ir import Op, TensorType, Value
-from luciole.ir.analysis.fixed_point import activation_range, multiply, quantize_multiplier
+from luciole.ir.analysis.fixed_point import (
+    Integers,
+    activation_range,
+    multiply,
+    quantize_multiplier,
+)
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.ops.elementwise_binary import Add
@@ -47,10 +51,11 @@ def fits(op: Op) -> bool:
     rules know.
     """
     read = op.operands if isinstance(op, Add) else op.operands[:1]
-    return all(map(_single, (*read, *op.results))) and _known(op)
+    return all(map(is_single, (*read, *op.results))) and _known(op)
 
 
-def _single(value: Value | None) -> bool:
+def is_single(value: Value | None) -> bool:
+    """Tell whether a tensor has one scale of int8."""
     affine = None if value is None else Affine.given(value)
     return affine is not None and affine.dtype == INT8 and affine.scale.size == 1
 
@@ -63,14 +68,15 @@ def _known(op: Op) -> bool:
     if read is None or None in (*read.shape[1:], *op.results[0].shape[1:]):
         return False
     if isinstance(op, AveragePool2D):
-        return op.padding == Padding.VALID and _scale(op.value) == _scale(op.output)
+        return op.padding == Padding.VALID and scale_of(op.value) == scale_of(op.output)
     weights, bias = op.operands[1], (*op.operands, None)[2]
     known = bias is None or (bias.dtype == INT32 and bias.is_constant)
     int8 = weights is not None and weights.dtype == INT8 and weights.is_constant
     return int8 and known
 
 
-def _scale(value: Value) -> Scale:
+def scale_of(value: Value) -> Scale:
+    """Return a tensor's one scale and zero point."""
     scale, points = Affine.of(value, f"tensor {value.name!r}").parameters
     return Scale(scale[0], int(points[0]))
 
@@ -86,35 +92,38 @@ def convolution(k: Building, op: Conv2D | DepthwiseConv2D) -> None:
     kernel = filter.dims[1:3]
     options = padded(op.input.shape, kernel, strides, dilations, op.padding)
     options |= {"group": group} if group > 1 else {}
-    x, zero = k.channels_first(op.input), _code(k, _scale(op.input).zero)
+    x, zero = k.channels_first(op.input), code(k, scale_of(op.input).zero)
     sums = k.add("ConvInteger", x, k.weights(filter, order), zero, **options)
     if op.bias is not None and op.bias.data is not None:
         bias = op.bias.data.reshape(1, -1, 1, 1)
         sums = k.add("Add", sums, k.constant(bias))
     affine = Affine.of_weights(filter, 3 if depthwise else 0)
-    product = np.float64(_scale(op.input).scale) * affine.parameters[0].astype(np.float64)
-    factors = (product / np.float64(_scale(op.output).scale)).reshape(1, -1, 1, 1)
-    k.put_first(op.output, _rescaled(k, sums, factors, op.output, op.activation))
+    product = np.float64(scale_of(op.input).scale) * affine.parameters[0].astype(np.float64)
+    factors = (product / np.float64(scale_of(op.output).scale)).reshape(1, -1, 1, 1)
+    exact = quantize_multiplier(factors)
+    k.put_first(op.output, rescaled(k, sums, exact, op.output, op.activation))
 
 
-def _code(k: Building, zero: int) -> Term:
+def code(k: Building, zero: int) -> Term:
+    """Store a zero point."""
     return k.constant(np.array(zero, np.int8))
 
 
-def _rescaled(
+def rescaled(
     k: Building,
     sums: Term,
-    factors: NDArray[np.float64],
+    factors: tuple[Integers, Integers],
     result: Value,
-    activation: ActivationFunctionType,
+    activation: ActivationFunctionType = ActivationFunctionType.NONE,
 ) -> Term:
-    """Multiply sums by factors in fixed point, and cut them off: ``multiply`` in one division.
+    """Multiply sums by factors, multipliers and shifts, and cut them off: ``multiply`` in one
+    division.
 
     With d = -shift > 0 both roundings are (s m + 2^30 + 2^(30 + d)) / 2^(31 + d), rounded down,
     less 2^31 in the dividend where s m + 2^30 is negative: halves go away from 0 in the second.
     """
-    scale, zero = _scale(result)
-    multiplier, shift = (n.astype(np.int64) for n in quantize_multiplier(factors))
+    scale, zero = scale_of(result)
+    multiplier, shift = (n.astype(np.int64) for n in factors)
     up, down = np.maximum(shift, 0), np.maximum(-shift, 0)
     many = np.int64(1) << np.maximum(_OFFSET - _FRACTION - down, 0)
     divisor = np.int64(1) << (_FRACTION + down)
@@ -135,15 +144,15 @@ def _rescaled(
 @exact_rule(Add, fits=fits)
 def add(k: Building, op: Add) -> None:
     """Look both operands up on the common grid, add, and bring the sum to the result's steps."""
-    sides = [_scale(op.x), _scale(op.y)]
+    sides = [scale_of(op.x), scale_of(op.y)]
     widest = 2 * float(max(side.scale for side in sides))
     first = any(k.is_first(value) for value in (op.x, op.y))
     parts = [
         _looked_up(k, k.channels_first(value) if first else k.of(value), side, widest)
         for value, side in zip((op.x, op.y), sides, strict=True)
     ]
-    back = np.array(widest / (2.0**FINER * float(_scale(op.output).scale)))
-    found = _rescaled(k, k.add("Add", *parts), back, op.output, op.activation)
+    back = quantize_multiplier(widest / (2.0**FINER * float(scale_of(op.output).scale)))
+    found = rescaled(k, k.add("Add", *parts), back, op.output, op.activation)
     (k.put_first if first else k.put)(op.output, found)
 
 
@@ -166,6 +175,6 @@ def average(k: Building, op: AveragePool2D) -> None:
     count = kernel[0] * kernel[1]
     half = k.add("Mul", k.add("Sign", sums), k.number(count // 2, INT32))
     means = k.add("Div", k.add("Add", sums, half), k.number(count, INT32))
-    limits = activation_range(op.activation, INT8, *_scale(op.output))
+    limits = activation_range(op.activation, INT8, *scale_of(op.output))
     cut = k.add("Clip", means, *(k.number(n, INT32) for n in limits))
     k.put_first(op.output, k.cast(cut, INT8))

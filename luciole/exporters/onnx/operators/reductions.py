@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from luciole.exporters.onnx.building import Building, ints_of, to_first
 from luciole.exporters.onnx.nodes import Term
 from luciole.exporters.onnx.rules import rule
@@ -34,22 +36,27 @@ _KINDS: dict[type[Op], str] = {
 
 
 @rule(*_KINDS)
-def reduce(k: Building, op: Reduction) -> Term | None:
-    """Let channels be first where axes are known and what stays keeps its order."""
+def reduce(k: Building, op: Reduction) -> None:
+    along_axes(k, op, lambda x, axes: _reduced(k, op, x, axes))
+
+
+def along_axes(k: Building, op: Reduction, make: Callable[[Term, Term], Term]) -> None:
+    """Write a reduction that ``make`` makes of the operand and its axes. Channels stay first where
+    axes are known and what is left keeps its order.
+    """
     if not _stays_first(k, op):
         known = op.reduction_indices.is_constant  # onnxruntime takes none of them twice
-        axes = k.ints(*sorted({*_axes(op)})) if known else k.int64(op.reduction_indices)
-        return _reduced(k, op, k.of(op.input), axes)
+        axes = k.ints(*sorted({*axes_of(op)})) if known else k.int64(op.reduction_indices)
+        k.put(op.output, make(k.of(op.input), axes))
+        return
     order = to_first(len(op.input.shape))
-    turned = sorted({order.index(axis) for axis in _axes(op)})
-    y = _reduced(k, op, k.channels_first(op.input), k.ints(*turned))
-    if not op.keep_dims:
-        return y
-    k.put_first(op.output, y)
-    return None
+    turned = sorted({order.index(axis) for axis in axes_of(op)})
+    y = make(k.channels_first(op.input), k.ints(*turned))
+    (k.put_first if op.keep_dims else k.put)(op.output, y)
 
 
-def _axes(op: Reduction) -> list[int]:
+def axes_of(op: Reduction) -> list[int]:
+    """List the known axes of a reduction, counted from the front."""
     rank = len(op.input.shape)
     return [axis % max(rank, 1) for axis in ints_of(op.reduction_indices, "the axes")]
 
@@ -57,7 +64,7 @@ def _axes(op: Reduction) -> list[int]:
 def _stays_first(k: Building, op: Reduction) -> bool:
     if not k.is_first(op.input) or not op.reduction_indices.is_constant:
         return False
-    left = set(range(1, len(op.input.shape))) - {*_axes(op)}
+    left = set(range(1, len(op.input.shape))) - {*axes_of(op)}
     last = len(op.input.shape) - 1
     return op.keep_dims or last not in left or left == {last}
 

@@ -78,7 +78,6 @@ class Binary(IntEnum):
     MAXIMUM = 104
     MINIMUM = 105
     PRELU = 106
-    LARGER_OR_NAN = 107
 
 
 _UNARY: dict[int, Callable[[Lanes, Lanes, Lanes], Lanes]] = {
@@ -109,7 +108,6 @@ _BINARY: dict[int, Callable[[Lanes, Lanes], Lanes]] = {
     Binary.MAXIMUM: lambda x, y: x.where(x.compared(">", y), y),
     Binary.MINIMUM: lambda x, y: x.where(x.compared("<", y), y),
     Binary.PRELU: lambda x, y: x.where(x.compared(">=", 0.0), x * y),
-    Binary.LARGER_OR_NAN: lambda x, y: x.where(x.is_nan(), x.where(x.compared(">", y), y)),
 }
 
 

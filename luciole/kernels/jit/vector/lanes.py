@@ -82,10 +82,6 @@ class Lanes:
         """Compare with < or another of LLVM's signs, lane by lane; false for NaN."""
         return self.builder.fcmp_ordered(sign, self.value, self._vector(other))
 
-    def is_nan(self) -> Value:
-        """Find the lanes that are not a number."""
-        return self.builder.fcmp_unordered("uno", self.value, self.value)
-
     def where(self, mask: Value, other: Lanes | float) -> Lanes:
         """Select self where the mask is true, ``other`` elsewhere."""
         return self.of(self.builder.select(mask, self.value, self._vector(other)))

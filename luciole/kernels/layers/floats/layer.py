@@ -237,9 +237,9 @@ class FloatLayer:
         groups, outputs, _, depth = weights.shape
         begin, blocks = starts(bias, groups, outputs), -(-outputs // lanes)
         taps = self.geometry.rows.kernel * self.geometry.columns.kernel
-        keep = self.memory.keep
-        packed = keep(by_lanes(weights, lanes), groups, blocks, taps, depth, lanes)
-        return packed, keep(by_lanes(begin, lanes), groups, blocks, lanes)
+        form, sizes = ("by lanes", lanes), (groups, blocks, taps, depth, lanes)
+        packed = self.memory.keep_packed(weights, form, lambda: by_lanes(weights, lanes), *sizes)
+        return packed, self.memory.keep(by_lanes(begin, lanes), groups, blocks, lanes)
 
     def _tiles(self, table: Table, pixels: int) -> Tiles:
         row = table.itemsize * table.shape[1]

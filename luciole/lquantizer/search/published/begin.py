@@ -16,6 +16,7 @@ from luciole.ir import Array, Model
 from luciole.ir.names import short_names
 from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.network.real import real_network
 from luciole.lquantizer.rewrite.batch_norm import Normalized
 from luciole.lquantizer.search.begin import digest_of, order_of, runner_for, taken, write_front
 from luciole.lquantizer.search.published.evaluate import FINAL, SeedMaterials
@@ -23,11 +24,19 @@ from luciole.lquantizer.search.published.genes import space_of, widths_of
 from luciole.lquantizer.search.published.network import Network
 from luciole.lquantizer.search.published.options import SeedOptions
 from luciole.lquantizer.search.published.search import SeedSearch
-from luciole.lquantizer.search.published.size import float_bytes
+from luciole.lquantizer.search.published.size import (
+    FORMULA,
+    OPERATIONS,
+    cost_names,
+    float_bytes,
+    float_operations,
+    objectives_of,
+)
 from luciole.lquantizer.search.result import FrontFile, SearchResult, files_of
 from luciole.lquantizer.search.search import Found, Searched
 from luciole.lquantizer.search.space import Space
 from luciole.lquantizer.search.storage import Storage, opened
+from luciole.lquantizer.training.labels import Labels
 
 _LEAST = 10
 """Records: some judge, some are held back, the others are trained on."""
@@ -53,12 +62,13 @@ def search_published(
     cannot be used, a folder with another search, and when nothing can be evaluated.
     """
     given, network = materials(model, records, labels, options, read, write, folded)
-    with closing(opened(folder, _identity(given))) as storage:
+    costs = cost_names(options.inputs)
+    with closing(opened(folder, _identity(given), given.space.choices, costs)) as storage:
         with closing(runner_for(options.workers, options.cluster, given, say)) as runner:
             search = SeedSearch(given.space, options, storage, runner, say, track or untracked)
             found = search.run()
         files = _write(folder, given.space, found, storage)
-    return _result(network, given.space, found, files)
+    return _result(given, network, found, files)
 
 
 def materials(
@@ -72,16 +82,17 @@ def materials(
 ) -> tuple[SeedMaterials, Network]:
     """Divide records into what is trained on and what judges, and find the network's groups.
 
-    Raises QuantizeError for records and labels that cannot be used.
+    Raises QuantizeError for a network that is quantized already, and for records and labels that
+    cannot be used.
     """
+    model = real_network(model)
     count = check_records(model.graph, records)
     check_finite(records)
     if count < _LEAST:
         raise QuantizeError(f"the published search needs at least {_LEAST} records, found {count}")
-    if labels is not None and labels.shape != (count,):
-        raise QuantizeError(f"the labels are {list(labels.shape)}, [{count}] is needed")
+    known = None if labels is None else Labels.of(model, records, labels, options.labelled_output)
     judging, others = order_of(count, options.judges)
-    parts = [None if labels is None else labels[numbers] for numbers in (others, judging)]
+    parts = [None if known is None else known.at(places) for places in (others, judging)]
     training, judges = taken(records, others), taken(records, judging)
     some = taken(training, np.arange(min(options.calibration, len(others))))
     network = Network.of(model, some, folded)
@@ -93,7 +104,9 @@ def materials(
 
 
 def _identity(given: SeedMaterials) -> dict[str, str]:
-    labels = "" if given.labels is None else hashlib.sha256(given.labels.tobytes()).hexdigest()
+    labels = (
+        "" if given.labels is None else hashlib.sha256(given.labels.numbers.tobytes()).hexdigest()
+    )
     return {
         "model": hashlib.sha256(given.model).hexdigest(),
         "data": f"{digest_of(given.training)} {digest_of(given.judges)} {labels}",
@@ -120,16 +133,19 @@ def _widths(file: FrontFile, space: Space) -> FrontFile:
 
 
 def _result(
-    network: Network, space: Space, found: Searched, files: list[FrontFile]
+    given: SeedMaterials, network: Network, found: Searched, files: list[FrontFile]
 ) -> SearchResult:
-    layers = network.layers()
+    layers, space = network.layers(), given.space
+    costs: dict[str, float] = {FORMULA: float_bytes(list(layers.values()))}
+    if given.options.inputs:
+        costs[OPERATIONS] = float_operations(network.model.graph)
     short = short_names([name for gene in space.genes for name in gene.layers])
     names = [short[g.layers[0]] + (" out" if g.options[0][0] == "a" else "") for g in space.genes]
-    whole = Found(("float",) * len(space.genes), float_bytes(list(layers.values())), 0.0, 0.0, 1.0)
+    whole = Found(("float",) * len(space.genes), len(given.model), 0.0, 0.0, 1.0, costs)
     weights = [sum(layers[name].weights for name in gene.layers) for gene in space.genes]
     return SearchResult(
         files,
-        ("accuracy", "size"),
+        objectives_of(costs),
         whole,
         names,
         found.evaluated,

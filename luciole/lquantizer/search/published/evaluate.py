@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from luciole.interpreter.records import Records, first_output
-from luciole.ir import Array, Model
+from luciole.interpreter import Interpreter
+from luciole.interpreter.answers import answers_of, labels_for
+from luciole.interpreter.records import Records, outputs_of
+from luciole.ir import Model
 from luciole.lquantizer.rewrite.batch_norm import Normalized
 from luciole.lquantizer.search.evaluate import Figures
 from luciole.lquantizer.search.judging import Judge
 from luciole.lquantizer.search.published.genes import widths_of
-from luciole.lquantizer.search.published.network import Network, Start, packed
+from luciole.lquantizer.search.published.network import Network, Start
 from luciole.lquantizer.search.published.options import DELAY, FREEZE, SeedOptions
-from luciole.lquantizer.search.published.size import bytes_of
+from luciole.lquantizer.search.published.packing import packed
+from luciole.lquantizer.search.published.size import FORMULA, OPERATIONS, bit_operations, bytes_of
 from luciole.lquantizer.search.runners import Task
 from luciole.lquantizer.search.space import Candidate, Space
+from luciole.lquantizer.training.labels import Labels
 from luciole.lquantizer.training.narrow_settings import NarrowSettings
 from luciole.lquantizer.training.settings import Epoch, FinetuneResult
 
@@ -38,9 +42,9 @@ class SeedMaterials:
     read: Callable[[bytes], Model]
     write: Callable[[Model], bytes]
     training: Records
-    labels: Array | None
+    labels: Labels | None
     judges: Records
-    judges_labels: Array | None
+    judges_labels: Labels | None
     space: Space
     options: SeedOptions
     folded: Sequence[Normalized] = ()
@@ -49,6 +53,13 @@ class SeedMaterials:
     def __call__(self) -> SeedEvaluator:
         """Begin: read the model and find ranges."""
         return SeedEvaluator(self)
+
+
+@dataclass(frozen=True)
+class SeedFigures(Figures):
+    """A candidate's file, and what else is counted of it, by name."""
+
+    costs: Mapping[str, float] = field(default_factory=dict)
 
 
 class SeedEvaluator:
@@ -69,13 +80,13 @@ class SeedEvaluator:
     def __call__(self, task: Task) -> dict[str, Any]:
         """Do a task of plain values, with a result of plain values."""
         candidate: Candidate = tuple(task["candidate"])
-        size = self.bytes_of(candidate)
-        if task["stage"] != FINAL:
-            best = self.train(candidate, final=False).best
-            return {"figures": asdict(_figures(size, best)), "model": None}
-        model = self.trained_model(candidate, final=True)
-        figures = asdict(self._judged(size, model))
-        return {"figures": figures, "model": self._given.write(model)}
+        final = task["stage"] == FINAL
+        trained = self.train(candidate, final=final)
+        model = self.packed(trained.model, candidate)
+        content = self._given.write(model)
+        loss, agreement = self._judged(model) if final else _held_back(trained.best)
+        figures = SeedFigures(len(content), loss, agreement, self.costs_of(candidate))
+        return {"figures": asdict(figures), "model": content if final else None}
 
     @property
     def space(self) -> Space:
@@ -87,10 +98,13 @@ class SeedEvaluator:
         return self.start.narrowed(widths_of(self.space, candidate)).integers()
 
     def trained_model(self, candidate: Candidate, *, final: bool) -> Model:
-        """Make the network of integers of a candidate, its weights in 4 bits where these do."""
-        model = self.train(candidate, final=final).model
-        packed(model, widths_of(self.space, candidate).weights)
-        return model
+        """Make the network of integers of a candidate, its weights in as few bits as it says."""
+        return self.packed(self.train(candidate, final=final).model, candidate)
+
+    def packed(self, model: Model, candidate: Candidate) -> Model:
+        """Store a candidate's weights in as few bits as it says, where that makes files smaller."""
+        widths = widths_of(self.space, candidate).weights
+        return packed(model, widths, lambda made: len(self._given.write(made)))
 
     def train(self, candidate: Candidate, *, final: bool) -> FinetuneResult:
         """Train a candidate to the float network, and to labels where there are any."""
@@ -102,7 +116,8 @@ class SeedEvaluator:
             self.network.model,
             given.training,
             epochs=given.options.final if final else given.options.partial,
-            labels=given.labels,
+            labels=None if given.labels is None else given.labels.numbers,
+            labelled_output=given.options.labelled_output,
             settings=self._settings(final),
             latents=dict(self.start.latents),
         )
@@ -114,29 +129,37 @@ class SeedEvaluator:
             mirror=options.mirror,
             momentum=_MOMENTUM,
             delay=DELAY if final else 0.0,
-            round_tensors=final,
+            round_tensors=final or options.inputs,
             folding=options.folding if final else "approximate",
             freeze_norms=FREEZE if final else 1.0,
         )
 
-    def bytes_of(self, candidate: Candidate) -> int:
-        """Count bytes as the publication does."""
-        widths = widths_of(self._given.space, candidate).weights
-        return bytes_of(self.network.layers(), widths, self.start.by_channel)
+    def costs_of(self, candidate: Candidate) -> dict[str, float]:
+        """Count bytes as the publication does, and bit operations where tensors have genes."""
+        widths = widths_of(self._given.space, candidate)
+        size = bytes_of(self.network.layers(), widths.weights, self.start.by_channel)
+        if not self._given.options.inputs:
+            return {FORMULA: size}
+        return {FORMULA: size, OPERATIONS: bit_operations(self.network.model.graph, widths)}
 
-    def _judged(self, size: int, model: Model) -> Figures:
+    def _judged(self, model: Model) -> tuple[float, float | None]:
         """Judge a file on records that nothing was learned from: by labels where there are any."""
         given, found = self._given, self.judge.judge(model)
         if given.judges_labels is None:
-            return Figures(size, found.loss, found.agreement)
-        right = first_output(model, given.judges).argmax(1) == given.judges_labels
-        return Figures(size, 1 - float(np.mean(right)), found.agreement)
+            return found.loss, found.agreement
+        return 1 - self._right(model, given.judges_labels), found.agreement
+
+    def _right(self, model: Model, labels: Labels) -> float:
+        """Count the share of answers that are the labels of the records that judge."""
+        name = model.graph.outputs[labels.output].name
+        answers = answers_of(outputs_of(Interpreter(model), self._given.judges)[name])
+        return float(np.mean(answers == labels_for(labels.numbers, answers.shape)))
 
 
-def _figures(size: int, best: Epoch) -> Figures:
+def _held_back(best: Epoch) -> tuple[float, float | None]:
     """Take the best epoch on records held back: wrong answers where there are labels, else the
     distance to the float network's.
     """
     assert best.held_back_loss is not None, "some records are held back"
     loss = best.held_back_loss if best.accuracy is None else 1 - best.accuracy
-    return Figures(size, float(loss), best.agreement)
+    return float(np.nan_to_num(loss, nan=np.inf)), best.agreement

@@ -8,24 +8,24 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from luciole.interpreter.records import Records
-from luciole.ir import Array, Graph, Model, Op, TensorType
+from luciole.ir import Array, Graph, Model, Op
 from luciole.ir.quantization import Affine, affine_of
 from luciole.lquantizer.calibration.products import weight_rows
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.methods.uniform import Integers, nearest
 from luciole.lquantizer.network.batch_norms import batch_norms
+from luciole.lquantizer.network.real import real_network
 from luciole.lquantizer.rewrite.batch_norm import Normalized
-from luciole.lquantizer.rewrite.integers import runs, slot_of
+from luciole.lquantizer.rewrite.integers import slot_of
 from luciole.lquantizer.rewrite.narrowed import Narrowed
 from luciole.lquantizer.rewrite.rounded import Rounded
 from luciole.lquantizer.schemes import Granularity, UniformOptions
 from luciole.lquantizer.search.published.genes import Widths, components, is_layer, mask_of
 from luciole.lquantizer.search.published.size import Layer
 from luciole.lquantizer.training.uniform_parameters import IntegerWeights, integer_weights
-from luciole.lquantizer.uniform.preparation import float_network, make_float
+from luciole.lquantizer.uniform.preparation import make_float
 from luciole.lquantizer.uniform.quantize import quantize_uniform
 
-_FOUR_BITS = 4
 _ROUNDING = 1e-4
 """How far folded weights may be from what a converter made of them, as a share."""
 
@@ -46,10 +46,9 @@ class Network:
         """Group a float network's layers, and measure on records what its batch normalizations
         see; those that were ``folded`` into its layers before are found again by their weights.
 
-        Raises QuantizeError where it computes with integers, and where it has no layers.
+        Raises QuantizeError where it is quantized already, and where it has no layers.
         """
-        float_network(model)  # refuses what is quantized
-        work = model.clone()
+        work = real_network(model)
         norms = batch_norms(work, records)
         found = components(work.graph)
         layers = [[op for op in group if is_layer(op)] for group in found]
@@ -146,19 +145,3 @@ def store(weights: IntegerWeights, found: Integers) -> None:
     weights.codes.set_data(np.ascontiguousarray(laid), affine.dtype)
     scales = Affine.channels(found.scales, np.zeros(len(found.scales)), affine.axis, affine.dtype)
     weights.codes.quantization = scales.table()
-
-
-def packed(model: Model, widths: Mapping[str, int]) -> None:
-    """Store weights of at most 4 bits in 4 where the operator has a kernel for them."""
-    for op in model.graph.ops:
-        if op.quant is None or widths.get(op.name, 8) > _FOUR_BITS:
-            continue
-        value = op.given_operands().get(op.quant.weight or "")
-        if value is None or value.data is None or value.dtype != TensorType.INT8:
-            continue
-        codes, shared = value.data, len(value.users) > 1
-        if shared or np.abs(codes.astype(np.int16)).max(initial=0) > 7:
-            continue
-        value.set_data(codes, TensorType.INT4)
-        if not runs(op):
-            value.set_data(codes, TensorType.INT8)

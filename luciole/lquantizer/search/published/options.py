@@ -31,7 +31,8 @@ class SeedOptions:
     ``partial`` epochs, the front and the uniform candidates for ``final``. ``folding`` is of batch
     normalizations in the final training; the partial one takes "approximate" (section 6.3.3).
     Evolution goes on for so many ``generations``. ``tied`` are shell patterns of layers that share
-    a choice, ``fixed`` makes one: {"conv1": "w8"}. ``judges`` records are for the report alone,
+    a choice, ``fixed`` makes one: {"conv1": "w8"}. Labels are
+    of the ``labelled_output``, or the only one. ``judges`` records are for the report alone,
     ``calibration`` others for the first ranges, and all others are trained on. ``workers`` are
     processes of this machine, ``cluster`` is the address of a Dask scheduler instead.
     """
@@ -46,6 +47,7 @@ class SeedOptions:
     inputs: bool = False
     tied: tuple[str, ...] = ()
     fixed: Mapping[str, str] = field(default_factory=dict)
+    labelled_output: str | None = None
     mirror: bool = False
     calibration: int = 500
     judges: int = 1000
@@ -70,7 +72,7 @@ class SeedOptions:
     def settings(self) -> dict[str, Any]:
         """List what another search would be found with: all but budget and runners."""
         names = ("parents", "offspring", "partial", "final", "folding", "granularity", "inputs")
-        rest = ("tied", "mirror", "seed")
+        rest = ("tied", "mirror", "seed", "labelled_output")
         return {**{n: getattr(self, n) for n in (*names, *rest)}, "fixed": dict(self.fixed)}
 
 

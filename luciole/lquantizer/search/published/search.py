@@ -10,11 +10,13 @@ import numpy as np
 
 from luciole.interpreter.records import Track
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.search.additive import values_of
 from luciole.lquantizer.search.nsga2 import fronts, spread
 from luciole.lquantizer.search.published.evaluate import FINAL, PARTIAL
 from luciole.lquantizer.search.published.evolution import evolve
 from luciole.lquantizer.search.published.genes import WIDTHS, uniform
 from luciole.lquantizer.search.published.options import SeedOptions
+from luciole.lquantizer.search.published.size import objectives_of
 from luciole.lquantizer.search.runners import Outcome, Runner, Task
 from luciole.lquantizer.search.search import SEPARATOR, Found, Searched, drive, keep
 from luciole.lquantizer.search.space import Candidate, Space
@@ -67,7 +69,7 @@ class SeedSearch:
             f"{len(known)} evaluated  front {len(_front(list(known.values())))}  "
             f"{minutes:.1f} min for {len(found)}"
         )
-        return {one: (result.loss, float(result.bytes)) for one, result in found.items()}
+        return {one: _values(result) for one, result in found.items()}
 
     def _do(self, stage: str, candidates: Sequence[Candidate]) -> None:
         """Evaluate those that are not known yet."""
@@ -103,12 +105,13 @@ class SeedSearch:
     def _thinned(self, found: Sequence[Found]) -> list[Found]:
         """Leave out what others beat, and of the rest what is most crowded."""
         front = _front(found)
-        kept = spread(np.array([_values(one) for one in front]).reshape(-1, 2), self.options.files)
+        kept = spread(np.array([_values(one) for one in front]), self.options.files)
         return [front[place] for place in kept]
 
 
-def _values(one: Found) -> tuple[float, float]:
-    return one.loss, float(one.bytes)
+def _values(one: Found) -> Objectives:
+    """Take what is to be small: the loss, a file's bytes, and bit operations where they count."""
+    return values_of(one.sum, objectives_of(one.costs))
 
 
 def _front(found: Sequence[Found]) -> list[Found]:

@@ -1,0 +1,127 @@
+"""Part records into those that a network is learned from and those that judge its file."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luciole.interpreter.records import Records, digest, digests
+from luciole.ir import Array, Model, Value
+from luciole.ir.dtypes import NUMPY
+from luciole.ir.quantization import affine_of
+from luciole.lquantizer.calibration.watch import check_finite
+from luciole.lquantizer.errors import QuantizeError
+
+HELD_BACK, SAME, MADE_UP = "held back", "that it was learned from", "made up"
+"""Where the records of a proof come from: "on 100 records held back"."""
+_SHARE, _FEWEST, _MOST = 10, 8, 256
+"""One record in so many is held back, of at least and at most this number."""
+_MADE_UP = 16
+"""Records that are made up where there are none."""
+
+
+@dataclass(frozen=True)
+class Judges:
+    """Records by the name of the float network's inputs, and where they come from."""
+
+    records: Records
+    origin: str = HELD_BACK
+
+    @property
+    def count(self) -> int:
+        """Number of records."""
+        return len(next(iter(self.records.values())))
+
+    @classmethod
+    def made_up(cls, model: Model, seed: int = 0) -> Self:
+        """Make records for a network without any: normal numbers, within the range of an input that
+        states one, and zeros or ones for an input that counts or tells.
+        """
+        generator = np.random.default_rng(seed)
+        inputs = model.graph.inputs
+        return cls({v.name: _made_up(v, generator) for v in inputs}, MADE_UP)
+
+
+def _made_up(value: Value, generator: np.random.Generator) -> Array:
+    """Make records [_MADE_UP, ...] of an input."""
+    dims = [1 if extent is None else extent for extent in value.shape]
+    shape = (_MADE_UP, *(dims[1:] if dims[:1] == [1] else dims))
+    affine, dtype = affine_of(value), NUMPY.get(value.dtype)
+    if affine is not None:
+        low, high = affine.range
+        return affine.encode(generator.uniform(low[0], high[0], shape))
+    if dtype is None or dtype.kind not in "fiub":
+        raise QuantizeError(f"input {value.name!r} is {value.dtype.name}: no records are made up")
+    if dtype.kind == "f":
+        return generator.standard_normal(shape).astype(dtype)
+    return generator.integers(0, 2, shape).astype(dtype)
+
+
+@dataclass(frozen=True)
+class Split:
+    """Records that a network is learned from, with their labels if there are any, and those that
+    judge it.
+    """
+
+    learned: Records
+    judges: Judges
+    labels: Array | None = None
+
+    @classmethod
+    def of(
+        cls,
+        records: Records,
+        most: int | None = None,
+        labels: Array | None = None,
+        known: Container[bytes] = (),
+    ) -> Self:
+        """Hold back a tenth of the records where there are at least 8, of those whose ``digest`` is
+        not ``known`` where there are such; of fewer, all teach and judge.
+
+        With ``most`` the first of them teach, and those behind judge where there are any. Raises
+        QuantizeError for numbers that are not finite.
+        """
+        check_finite(records)
+        count = len(next(iter(records.values())))
+        places = np.arange(count)
+        if most is not None and count > most:
+            judging = spread(places[most:], _MOST)
+            teachers = places[:most]
+        elif count >= _FEWEST:
+            new = places[[not known or digest(records, int(n)) not in known for n in places]]
+            judging = spread(new if len(new) else places, min(_MOST, max(1, count // _SHARE)))
+            teachers = np.delete(places, judging)
+        else:
+            return cls.same(records, labels)
+        taught = None if labels is None else labels[teachers]
+        return cls(_taken(records, teachers), Judges(_taken(records, judging)), taught)
+
+    @classmethod
+    def same(cls, records: Records, labels: Array | None = None) -> Self:
+        """Let all records teach, and judge as well."""
+        return cls(records, Judges(records, SAME), labels)
+
+    @classmethod
+    def judged_by(cls, records: Records, judges: Records, labels: Array | None = None) -> Self:
+        """Let all records teach, and others judge."""
+        is_new = digests(records).isdisjoint(digests(judges))
+        return cls(records, Judges(judges, HELD_BACK if is_new else SAME), labels)
+
+
+def judges_beside(learned: int) -> int:
+    """Count the records to read behind those that are learned from, so that all of these teach."""
+    return min(_MOST, max(_MADE_UP, learned // _SHARE))
+
+
+def spread(places: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+    """Choose at most so many places, evenly far apart, the last one among them."""
+    count = min(most, len(places))
+    return places[((np.arange(count) + 1) * len(places) // max(count, 1)) - 1]
+
+
+def _taken(records: Records, places: NDArray[np.intp]) -> Records:
+    return {name: array[places] for name, array in records.items()}

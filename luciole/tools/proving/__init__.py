@@ -1,0 +1,1 @@
+"""Prove models on the way to their files."""

@@ -1,0 +1,67 @@
+"""Read the options of a proof, and the records that judge."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from luciole.tools.common import console
+
+if TYPE_CHECKING:
+    from luciole.ir import Graph
+    from luciole.lquantizer.judging.records import Split
+    from luciole.tools.data import Data
+
+
+def add_proof(parser: argparse._ActionsContainer) -> None:
+    """Declare ``--no-proof`` and ``--keep``, for programs that write what they quantized."""
+    parser.add_argument(
+        "--no-proof",
+        action="store_true",
+        help="learn from all records, and do not run the file on others before it is written",
+    )
+    parser.add_argument(
+        "--keep",
+        action="store_true",
+        help="where the proof fails, write the file all the same, as NAME.unproven.EXTENSION",
+    )
+
+
+def asked_split(
+    arguments: argparse.Namespace, graph: Graph, path: str, labels: str | None = None
+) -> Split:
+    """Read the records of ``--data``, and part those that judge the file from the others: behind
+    the first ``--calibration`` where there are more. Raises what ``load_data`` does.
+    """
+    from luciole.lquantizer.judging.records import Split, judges_beside
+    from luciole.tools.data import asked_data
+
+    most: int | None = arguments.calibration
+    beside = 0 if arguments.no_proof or not most else judges_beside(most)
+    limit = None if most is None else most + beside
+    data = asked_data(arguments, graph, path, limit=limit, labels=labels)
+    if arguments.no_proof:
+        return Split.same(data.records, data.labels)
+    split = Split.of(data.records, most, data.labels)
+    learned = len(next(iter(split.learned.values())))
+    if learned < data.count:
+        console.say(f"data: {learned} records teach, {split.judges.count} judge the file")
+    return split
+
+
+def without(data: Data, split: Split) -> Data:
+    """Leave the records that judge out of those to train on; all of them train where nothing else
+    is there.
+    """
+    from luciole.interpreter.records import digest, digests
+    from luciole.lquantizer.judging.records import HELD_BACK
+    from luciole.tools.data import Data
+
+    if split.judges.origin != HELD_BACK:
+        return data
+    known = digests(split.judges.records)
+    places = [n for n in range(data.count) if digest(data.records, n) not in known]
+    if not places or len(places) == data.count:
+        return data
+    labels = None if data.labels is None else data.labels[places]
+    return Data({name: array[places] for name, array in data.records.items()}, labels)

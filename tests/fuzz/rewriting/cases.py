@@ -1,0 +1,324 @@
+"""One network through every scheme, simulation, C, ONNX and ``optimize``; what must not be."""
+
+from __future__ import annotations
+
+import re
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+import luciole
+from luciole.exporters import to_bytes
+from luciole.interpreter import Interpreter
+from luciole.ir import LucioleError, Model, Op
+from luciole.ir.passes.split_quantization import computes_with_integers
+from luciole.ir.quantization import ACTIVATIONS
+from luciole.tools.optimize import optimize
+from tests.fuzz.rewriting import forms, judging, networks, plainly, schemes
+from tests.fuzz.rewriting.forms import Outputs
+from tests.fuzz.rewriting.networks import Network
+from tests.fuzz.rewriting.schemes import Scheme
+
+JOBS = ("simulate", "C", "ONNX", "optimize", "NaN")
+NAMES = (*schemes.NAMES, *JOBS)
+UNLIKE = ("SUM",)
+"""Operators whose integers LiteRT's reference kernels compute in another way than its others."""
+UNSAID = ("MAX_POOL_2D", "REDUCE_MAX", "REDUCE_MIN")
+"""Operators of ONNX of which nothing says what they give of NaN; onnxruntime's do one or the
+other by the place where it stands.
+"""
+_PEER = 4
+"""Records that other runtimes compute."""
+_LONGEST = 1000
+"""Characters of a sentence."""
+_FLOAT = 0.3
+"""How often C, ONNX and ``optimize`` are given the float network."""
+
+Ends = Counter[tuple[str, str]]
+Job = tuple[str, str]
+"""A scheme or a job by its name in the table, and with all that was asked of it."""
+File = tuple[Job, Model]
+"""What was written, and by which job."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What must not be: of which network, by which job, of which kind."""
+
+    number: int
+    job: Job
+    kind: str
+    said: str
+
+    def __str__(self) -> str:
+        return f"{self.job[1]}: {self.kind}: {self.said}"
+
+
+@dataclass
+class Case:
+    """A network and what was seen of it: findings, how often each job ended how, and how many
+    seconds of computing it took; of the schemes a share is drawn by the number.
+    """
+
+    seed: int
+    number: int
+    only: Collection[str] = NAMES
+    share: float = 1.0
+    findings: list[Finding] = field(default_factory=list)
+    ends: Ends = field(default_factory=Counter)
+    seconds: Counter[str] = field(default_factory=Counter)
+
+    @cached_property
+    def network(self) -> Network:
+        """The float network."""
+        return networks.network(self.seed, self.number)
+
+    @cached_property
+    def floats(self) -> Outputs:
+        """The float network's outputs."""
+        return forms.of_model(self.network.model, self.network.records)
+
+    @cached_property
+    def floor(self) -> plainly.Floor | None:
+        """The network that is rounded plainly, None for one with state."""
+        net = self.network
+        try:
+            records = forms.each(net.records, net.model.graph, plainly.RECORDS)
+            return plainly.Floor(net.model, records)
+        except LucioleError:
+            return None
+
+    def run(self) -> None:
+        """Rewrite the network in every way."""
+        files: list[File] = []
+        for scheme in schemes.schemes_of(self.seed, self.number, self.share):
+            if scheme.name in self.only:
+                with self._watched((scheme.name, str(scheme))):
+                    files += self._scheme(scheme)
+        self._rewritings(files)
+
+    # ------------------------------------------------------------------------------- bookkeeping
+    def _see(self, job: Job, kind: str, said: Iterable[str]) -> None:
+        """Note a finding of one kind, if there is any."""
+        sentences = list(said)
+        if sentences:
+            self.findings.append(Finding(self.number, job, kind, "; ".join(sentences)))
+
+    @contextmanager
+    def _watched(self, job: Job) -> Iterator[None]:
+        """Run a job: a sentence ends it, whatever else is raised is a finding."""
+        end, begun = "ran", time.process_time()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", RuntimeWarning)
+                yield
+        except LucioleError as error:
+            end = "refused"
+            self._see(job, "no sentence", _no_sentence(str(error)))
+            self.ends[job[0], f"refused: {_short(str(error))}"] += 1
+        except Exception as error:
+            end = "raised"
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            where = f"{Path(last.filename).name}:{last.lineno}"
+            self._see(job, "exception", [f"{type(error).__name__}: {error} ({where})"[:300]])
+        self.ends[job[0], end] += 1
+        self.seconds[job[0]] += time.process_time() - begun
+
+    # ----------------------------------------------------------------------------------- schemes
+    def _scheme(self, scheme: Scheme) -> list[File]:
+        """Quantize, write and judge; the file's network, where it runs."""
+        net, job = self.network, (scheme.name, str(scheme))
+        result = self._quantized(net, scheme)
+        file = forms.written(result.model)
+        try:
+            outputs = self._twice(job, file)
+        except LucioleError as error:  # what was written must run
+            if scheme.name == "one":  # which writes what kernels elsewhere run
+                raise
+            self._see(job, "does not run", [str(error)[:300]])
+            return []
+        self._see(job, "not finite", judging.infinite(outputs, self.floats))
+        if result.rounded is None:
+            memory = forms.of_model(result.model, net.records)
+            self._see(job, "file is not the model", judging.unequal(outputs, memory))
+        else:
+            simulated = forms.of_model(result.rounded.model, net.records)
+            self._as_simulated(job, file, outputs, simulated)
+        self._above_floor(job, file, outputs, scheme)
+        self._as_even(job, file, outputs, scheme)
+        self._as_litert(job, file, outputs)
+        return [(job, file)]
+
+    def _quantized(self, net: Network, scheme: Scheme) -> luciole.Result:
+        records = dict(net.records) if scheme.has_data else None
+        return luciole.quantize(net.model, records, **scheme.choices)
+
+    def _twice(self, job: Job, file: Model) -> Outputs:
+        """Run a file twice: the outputs are the same."""
+        interpreter = Interpreter(file)
+        interpreter.allocate_tensors()
+        first, again = (forms.interpreted(interpreter, self.network.records) for _ in range(2))
+        same = all(np.array_equal(a, b, equal_nan=True) for a, b in zip(first, again, strict=True))
+        self._see(job, "not twice the same", [] if same else ["the second run differs"])
+        return first
+
+    def _as_simulated(self, job: Job, file: Model, outputs: Outputs, simulated: Outputs) -> None:
+        """The file lies as close to the float network as the simulation does."""
+        floats = self.floats
+        errors = judging.powers(outputs, floats), judging.powers(simulated, floats)
+        far = judging.beyond(*errors, judging.AS_SIMULATED, floats, forms.steps(file.graph))
+        self._see(job, "far from simulation", far)
+
+    def _above_floor(self, job: Job, file: Model, outputs: Outputs, scheme: Scheme) -> None:
+        """The file lies as close to the float network as one that is rounded plainly; ONE's numbers
+        are what they are.
+        """
+        if self.floor is None or scheme.name == "one":
+            return
+        floats, mine = self.floor.floats, [a[: plainly.RECORDS] for a in outputs]
+        plain = judging.powers(self.floor.outputs(scheme.plain), floats)
+        errors = judging.powers(mine, floats), judging.enough(plain, floats)
+        below = judging.beyond(*errors, judging.AS_PLAIN, floats, forms.steps(file.graph))
+        self._see(job, "below floor", below)
+
+    def _as_even(self, job: Job, file: Model, outputs: Outputs, scheme: Scheme) -> None:
+        """Uneven channels lose hardly more than even ones."""
+        unseen = self.network.cut_off and not scheme.has_data
+        kept = scheme.choices.get("rescale") == "none"
+        if not self.network.uneven or scheme.name not in schemes.TWINS or unseen or kept:
+            return
+        twin = networks.network(self.seed, self.number, even=True)
+        floats = forms.of_model(twin.model, twin.records)
+        if any(judging.unequal(floats, self.floats)):
+            return  # a RELU6 cuts other numbers off
+        others = forms.of_model(self._quantized(twin, scheme).model, twin.records)
+        errors = judging.powers(outputs, self.floats), judging.powers(others, floats)
+        far = judging.beyond(*errors, judging.AS_EVEN, floats, forms.steps(file.graph))
+        self._see(job, "worse than even channels", far)
+
+    def _as_litert(self, job: Job, file: Model, outputs: Outputs) -> None:
+        """LiteRT computes the same where it takes the file."""
+        content = forms.tflite(file)
+        unlike = [op.kind for op in file.graph.ops if op.kind in UNLIKE and _on_integers(op)]
+        if content is None or unlike:
+            return
+        peer = forms.litert(content, file.graph, self.network.records, _PEER)
+        self.ends[job[0], "in LiteRT" if peer is not None else "not in LiteRT"] += 1
+        if peer is not None:
+            mine = [a[:_PEER] for a in outputs]
+            self._see(job, "LiteRT differs", judging.unequal(mine, peer, forms.steps(file.graph)))
+
+    # ---------------------------------------------------------------------------------- rewriting
+    def _rewritings(self, files: list[File]) -> None:
+        """Simulate files of integers, and give some at random to C, ONNX and ``optimize``."""
+        rng = np.random.default_rng((self.seed, self.number, 3))
+        for (name, words), file in files:
+            if "simulate" in self.only and name in schemes.UNIFORM:
+                with self._watched(("simulate", f"simulate {words}")):
+                    self._simulate(("simulate", f"simulate {words}"), file)
+        jobs = {"C": self._in_c, "ONNX": self._in_onnx, "optimize": self._optimized}
+        for name, rewrite in jobs.items():
+            words, file = self._drawn(files, rng)
+            if name in self.only:
+                with self._watched((name, f"{name} of {words}")):
+                    rewrite((name, f"{name} of {words}"), file)
+        if "NaN" in self.only and self._is_broken:
+            self._broken()
+
+    def _drawn(self, files: list[File], rng: np.random.Generator) -> tuple[str, Model]:
+        """Draw a file, or the float network."""
+        as_float, place = rng.random() < _FLOAT, rng.random()
+        if as_float or not files:
+            return "float", self.network.model
+        (_, words), file = files[int(place * len(files))]
+        return words, file
+
+    def _simulate(self, job: Job, file: Model) -> None:
+        """The file lies as close to the float network as its simulation does."""
+        net = self.network
+        simulated = forms.of_model(luciole.simulate(file).model, net.records)
+        self._as_simulated(job, file, forms.of_model(file, net.records), simulated)
+
+    def _in_c(self, job: Job, file: Model) -> None:
+        """The program in C computes the same."""
+        with TemporaryDirectory() as folder:
+            compiled = forms.in_c(file, self.network.records, Path(folder), _PEER)
+        mine = forms.of_model(file, self.network.records, _PEER)
+        self._see(job, "differs", judging.unequal(compiled, mine))
+
+    def _in_onnx(self, job: Job, file: Model) -> None:
+        """The file in ONNX computes the same, or what integers are lies as close to the float
+        network.
+        """
+        content = to_bytes(file, "onnx", exact=True)
+        exported = forms.in_onnx(content, file.graph, self.network.records, _PEER)
+        mine = forms.of_model(file, self.network.records, _PEER)
+        if not any(computes_with_integers(op) for op in file.graph.ops):
+            self._see(job, "differs", judging.unequal(exported, mine))
+            return
+        floats, steps = [a[:_PEER] for a in self.floats], forms.steps(file.graph)
+        errors = judging.powers(exported, floats), judging.powers(mine, floats)
+        far = judging.beyond(*errors, judging.AS_SIMULATED, floats, steps)
+        self._see(job, "far from the file", far)
+
+    def _optimized(self, job: Job, file: Model) -> None:
+        """The simpler network computes the same."""
+        simpler = file.clone()
+        optimize(simpler)
+        made = forms.of_model(forms.written(simpler), self.network.records, _PEER)
+        mine = forms.of_model(file, self.network.records, _PEER)
+        self._see(job, "differs", judging.unequal(made, mine))
+
+    @property
+    def _is_broken(self) -> bool:
+        """Whether there are records with elements that are no numbers, and reference kernels that
+        compute them.
+        """
+        arrays = self.network.broken.values()
+        broken = any(np.isnan(a).any() for a in arrays if a.dtype.kind == "f")
+        return broken and self.floor is not None
+
+    def _broken(self) -> None:
+        """Every form of the float network has NaN where the reference kernels have it."""
+        model, broken = self.network.model, self.network.broken
+        graph, count = model.graph, len(next(iter(broken.values())))
+        plain = forms.reference(model, forms.each(broken, graph))
+        simpler = model.clone()
+        optimize(simpler)
+        with TemporaryDirectory() as folder:
+            made: dict[str, Callable[[], Outputs]] = {
+                "interpreter": lambda: forms.of_model(model, broken),
+                "C": lambda: forms.in_c(model, broken, Path(folder), count),
+                "ONNX": lambda: forms.in_onnx(to_bytes(model, "onnx"), graph, broken, count),
+                "optimize": lambda: forms.of_model(simpler, broken),
+            }
+            if any(op.kind in UNSAID for op in graph.ops):
+                del made["ONNX"]
+            for name, form in made.items():
+                job = ("NaN", f"NaN in {name}")
+                with self._watched(job):
+                    self._see(job, "differs", judging.unequal(form(), plain))
+
+
+def _on_integers(op: Op) -> bool:
+    return any(v is not None and v.dtype in ACTIVATIONS for v in op.operands)
+
+
+def _no_sentence(text: str) -> Iterator[str]:
+    """Say what is wrong with a refusal."""
+    if not text or "\n" in text or len(text) > _LONGEST or "Error:" in text:
+        yield repr(text[:300])
+
+
+def _short(text: str) -> str:
+    """Take the names and numbers out of a sentence."""
+    return re.sub(r"'[^']*'|[0-9]+", "_", text)[:70]
