@@ -89,9 +89,8 @@ class UniformTrainer(Trainer):
         layers: dict[Op, Forward] = {w.weights.dequantize: w for w in self._weights}
         for thresholds in self._thresholds:
             forward = RoundedTensor(self.tf, thresholds, self.settings, self._rounds)
-            for codes in thresholds.tied.codes:
-                assert codes.producer is not None, "a QUANTIZE makes it"
-                layers[codes.producer.op] = forward
+            makers = [codes.producer for codes in thresholds.tied.codes]  # constants have none
+            layers |= {maker.op: forward for maker in makers if maker is not None}
         for op in self.model.graph.ops:
             if isinstance(op, Dequantize) and not op.input.is_constant:
                 layers[op] = _as_it_is
