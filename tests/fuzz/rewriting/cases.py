@@ -138,8 +138,8 @@ class Case:
         """Quantize, write and judge; the file's network, where it runs."""
         net, job = self.network, (scheme.name, str(scheme))
         result = self._quantized(net, scheme)
-        file = forms.written(result.model)
         try:
+            file = forms.written(result.model)
             outputs = self._twice(job, file)
         except LucioleError as error:  # what was written must run
             if scheme.name == "one":  # which writes what kernels elsewhere run
