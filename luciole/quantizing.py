@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from functools import partial, singledispatch
+from time import perf_counter
 
 from luciole import lquantizer
 from luciole.exporters import to_bytes
@@ -61,9 +62,11 @@ class Task:
 
 
 def quantized(task: Task, options: Options) -> Result:
-    """Quantize a model as its options say, and note the sizes of both files. Raises QuantizeError
-    where samples are needed, for labels that nothing minds, and what a way refuses.
+    """Quantize a model as its options say, and note the sizes of both files and the seconds that
+    all of it took. Raises QuantizeError where samples are needed, for labels that nothing minds,
+    and what a way refuses.
     """
+    begun = perf_counter()
     if task.labels is not None and not isinstance(options, MinifloatOptions):
         raise QuantizeError("only the search of minifloats minds labels")
     split = None
@@ -74,6 +77,7 @@ def quantized(task: Task, options: Options) -> Result:
     content = note_sizes(result, task.model)
     if task.proof:
         enter_proof(result, task.model, _judges(task, split), content)
+    result.report.seconds = perf_counter() - begun
     return result
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from luciole.tools.common import console
@@ -190,6 +191,7 @@ def _run(arguments: argparse.Namespace) -> int:
     _check(arguments)
     model = api.load(arguments.input_model)
     split = asked_split(arguments, model.graph, arguments.input_data)
+    begun = perf_counter()
     training = _training_data(arguments, model, split) if arguments.finetune else None
     with console.tracked(arguments.json) as track:
         result = _quantized(model, split, arguments, track)
@@ -200,6 +202,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.strip_names:
         strip_names(result.model)
     code = write_proved(result, model, split.judges, arguments.output_model, arguments)
+    result.report.seconds = perf_counter() - begun
     if arguments.report:
         write_file(arguments.report, console.to_json(result.report.to_json()))
     _tell(result, arguments)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from luciole.tools.common import console
@@ -89,10 +90,12 @@ def _run(arguments: argparse.Namespace) -> int:
     split = None
     if arguments.data is not None:
         split = asked_split(arguments, model.graph, arguments.data, arguments.labels)
+    begun = perf_counter()
     with console.tracked(arguments.json) as track:
         result = _quantized(model, split, options, arguments, track)
     judges = None if split is None else split.judges
     code = write_proved(result, model, judges, arguments.output, arguments)
+    result.report.seconds = perf_counter() - begun
     if arguments.report:
         write_file(arguments.report, console.to_json(result.report.to_json()))
     _tell(result, arguments)

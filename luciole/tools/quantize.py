@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from luciole.tools.common import console
@@ -301,18 +302,25 @@ def _run(arguments: argparse.Namespace) -> int:
     records = None if split is None else split.learned
     if arguments.sensitivity:
         return _show_sensitivity(model, records, options, arguments)
+    begun = perf_counter()
     training = training_data(arguments, model, split) if is_trained(arguments) else None
     with console.tracked(arguments.json) as track:
         result = api.quantize(model, records, options, proof=False, track=track)
         if training is not None:
             train(result, model, training, arguments, track)
-    return _finish(result, model, split, arguments)
+    return _finish(result, model, split, arguments, begun)
 
 
 def _finish(
-    result: Result, model: Model, split: Split | None, arguments: argparse.Namespace
+    result: Result,
+    model: Model,
+    split: Split | None,
+    arguments: argparse.Namespace,
+    begun: float,
 ) -> int:
-    """Write the file that its bytes prove, the report and the ranges, and tell people."""
+    """Write the file that its bytes prove, the report and the ranges, and tell people, also how
+    long it took since it was ``begun``.
+    """
     from luciole.files import write_file
     from luciole.ir.passes.strip_names import strip_names
 
@@ -320,6 +328,7 @@ def _finish(
         strip_names(result.model)
     judges = None if split is None else split.judges
     code = write_proved(result, model, judges, arguments.output, arguments)
+    result.report.seconds = perf_counter() - begun
     if arguments.report:
         write_file(arguments.report, console.to_json(result.report.to_json()))
     if arguments.save_ranges and result.ranges is not None:
@@ -352,12 +361,13 @@ def _convert(arguments: argparse.Namespace, model: Model) -> int:
     from luciole.quantizing import note_sizes
 
     _refuse_beside_conversion(arguments)
+    begun = perf_counter()
     if arguments.simulate:
         result = lquantizer.simulate(model)
     else:
         result = lquantizer.requantize(model, arguments.requantize)
     note_sizes(result, model)
-    return _finish(result, model, None, arguments)
+    return _finish(result, model, None, arguments, begun)
 
 
 def _refuse_beside_conversion(arguments: argparse.Namespace) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import luciole
+from luciole import quantizing
 from luciole.exporters import to_bytes
 from luciole.ir import Model
 from luciole.lquantizer import QuantizeError
@@ -120,6 +121,13 @@ def test_a_target_bounds_the_error_where_there_are_no_classes() -> None:
         found[target] = 100 * np.square(other - one).mean() / one.var()
         assert found[target] <= target * 1.001
     assert found[0.5] < found[50.0]
+
+
+def test_seconds_are_those_of_everything_that_was_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    hands = iter([100.0, 268.0])
+    monkeypatch.setattr(quantizing, "perf_counter", lambda: next(hands))
+    result = luciole.quantize(network(), X, target_drop=100.0, proof=False)
+    assert result.report.seconds == 168
 
 
 def test_numbers_that_score_no_classes_have_no_answers_that_change() -> None:

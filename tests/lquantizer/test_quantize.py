@@ -109,7 +109,6 @@ def test_the_report_says_what_was_done() -> None:
     mse = np.mean((wanted - found) ** 2)
     assert last.mse == pytest.approx(mse, rel=1e-3)
     assert last.snr_db == pytest.approx(10 * np.log10(np.mean(wanted**2) / mse), abs=0.01)
-    assert result.report.seconds > 0
     assert result.report.warnings == []
 
 

@@ -11,7 +11,7 @@ import pytest
 import luciole
 from luciole.ir import TensorType
 from luciole.ir.ops.softmax import Softmax
-from luciole.tools import lquantizer
+from luciole.tools import lquantizer, quantize
 from luciole.tools.main import main
 from tests.lquantizer.test_mixed import weights_by_kind
 from tests.lquantizer.test_uniform import images
@@ -197,6 +197,19 @@ def logits(folder: Path) -> None:
     luciole.save(model, folder / "net.tflite")
     labels = np.arange(30, dtype=np.int64) % 4
     np.savez(folder / "data.npz", x_train=random(3, 30, 20), y_train=labels)
+
+
+def test_seconds_are_those_of_training_too(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = iter([100.0, 200.0, 268.0])
+    trained: list[float] = []
+    monkeypatch.setattr(quantize, "perf_counter", lambda: next(seconds))
+    monkeypatch.setattr(quantize, "train", lambda *given: trained.append(next(seconds)))
+    assert run(f"{STATIC} --tune 1 --report r.json --no-proof") == 0
+    assert trained == [200.0], "between both"
+    assert "in 168.0 s" in capsys.readouterr().out
+    assert json.loads((folder / "r.json").read_text())["seconds"] == 168
 
 
 def test_quantize_refuses_labels_that_are_no_classes_before_anything_is_learned(

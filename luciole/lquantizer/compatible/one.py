@@ -8,7 +8,6 @@ extremes. Integers stand in the operators whether kernels for them are here or n
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -120,7 +119,6 @@ def quantize_one(
     ``records`` are unlabelled samples by input name. Raises QuantizeError for a network that is
     quantized already, has state, or calls other graphs, and for data that cannot be used.
     """
-    begun = time.perf_counter()
     work = _checked(model)
     layers = options.layers(options.config)
     names = {op: op.name for op in work.graph.ops}
@@ -135,7 +133,6 @@ def quantize_one(
     remove_dead_buffers(work)
     report = Report([_layer(op, names[op], sizes[op], kinds[op], options) for op in sizes])
     report.warnings += _at_poles(work.graph)
-    report.seconds = time.perf_counter() - begun
     return Result(work, report, ranges=limits.ranges() if options.takes_data else None)
 
 
@@ -273,7 +270,7 @@ def _affine(grids: OneGrids, value: Value) -> Affine:
 
 
 def _put(value: Value, coded: Coded) -> None:
-    value.set_data(np.ascontiguousarray(coded.codes), coded.affine.dtype)
+    value.make_constant(np.ascontiguousarray(coded.codes), coded.affine.dtype)
     value.quantization = coded.affine.table()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from functools import partial
 
@@ -46,7 +45,7 @@ def quantize_minifloat(
     quantized already, for constants that are no numbers, for data that cannot be used, and where
     no bits are enough.
     """
-    begun, track = time.perf_counter(), track or untracked
+    track = track or untracked
     work = float_network(model)
     check_constants(work.graph)
     warnings = _unrolled(work.graph)
@@ -62,9 +61,7 @@ def quantize_minifloat(
         judge = Judge(work, records, labels)
         chosen, tried = _searched(everywhere, judge, options, track)
     report = Report(_layers(chosen), warnings=warnings, options=_rows(tried))
-    result = Result(to_minifloats(work, chosen.by_value()), report)
-    report.seconds = time.perf_counter() - begun
-    return result
+    return Result(to_minifloats(work, chosen.by_value()), report)
 
 
 def _spreads(

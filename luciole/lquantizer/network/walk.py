@@ -7,7 +7,6 @@ another branch, it also makes up for that branch's error.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -23,13 +22,13 @@ from luciole.lquantizer.calibration.watch import watched
 from luciole.lquantizer.config import Config
 from luciole.lquantizer.formats.levels import Fit
 from luciole.lquantizer.network.bias import correct_biases
+from luciole.lquantizer.network.ends import is_last
 from luciole.lquantizer.network.even_inputs import Disturbances
 from luciole.lquantizer.network.preparation import (
     Job,
     Preparation,
     behind,
     floors,
-    is_last,
     order_of,
     other_branch,
     prepare,
@@ -70,7 +69,6 @@ def quantize_records(
     run. ``known`` saves who quantizes the same network again and again some work. Raises
     QuantizeError when nothing qualifies or the data cannot be used.
     """
-    begun = time.perf_counter()
     track = track or untracked
     prepared = prepare(model, records, config or Config(), method, unroll, known)
     work, jobs = prepared.work, prepared.jobs
@@ -92,7 +90,6 @@ def quantize_records(
     report = Report(in_order(prepared.listed, reports, prepared.skipped))
     report.warnings = [job.warning for job in jobs if job.warning is not None]
     report.stays_float = float_bytes(work)
-    report.seconds = time.perf_counter() - begun
     return Result(
         work,
         report,

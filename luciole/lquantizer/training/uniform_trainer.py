@@ -153,7 +153,7 @@ class UniformTrainer(Trainer):
         for weights in self._weights:
             learned, affine = weights.learned()
             twin = values[weights.weights.codes]
-            twin.set_data(learned, affine.dtype)
+            twin.make_constant(learned, affine.dtype)
             twin.quantization = affine.table()
         for value, (variable, _) in self._biases.items():
             values[value].set_data(variable.numpy())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
@@ -74,7 +73,6 @@ def quantize_uniform(
     Raises QuantizeError for a network that is quantized already, for one without anything to
     quantize, and for data that cannot be used.
     """
-    begun = time.perf_counter()
     ready = known is not None
     known = known or known_of(options)
     needs_data = options.needs_data
@@ -108,7 +106,6 @@ def quantize_uniform(
     why |= walked.lost
     report.floats = float_operators(work.graph, why) if takes_data else []
     _leave_out_unused(work)
-    report.seconds = time.perf_counter() - begun
     ranges = known.limits.ranges() if integers else None
     return Result(work, report, walked.latents, {}, rounded, ranges, digests(records))
 

@@ -46,9 +46,10 @@ def first_loss(model: Model, x: Array, labels: Array, **more: Any) -> tuple[floa
     """Find the loss of a first step with all records but those held back, and by NumPy the mean
     cross-entropy of the float network on the same records.
     """
-    result = luciole.quantize(model, x, scheme="int8", ranges="min_max")
+    result = luciole.quantize(model, x, scheme="int8", ranges="min_max", proof=False)
     settings = UniformSettings(batch=len(x), held_back=0.2, **SETTINGS)
-    tuned = luciole.finetune(result, model, x, epochs=1, labels=labels, settings=settings, **more)
+    choices: dict[str, Any] = {"labels": labels, "settings": settings, "proof": False, **more}
+    tuned = luciole.finetune(result, model, x, epochs=1, **choices)
     name = more.get("labelled_output", model.graph.outputs[0].name)
     numbers = outputs_of(luciole.Interpreter(model), {"x": x})[name].astype(np.float64)
     used = np.setdiff1d(np.arange(len(x)), tuned.held_back)
@@ -69,7 +70,8 @@ def cross_entropy(numbers: Array, labels: Array) -> float:
 
 
 def answers(model: Model, x: Array = X) -> Array:
-    return outputs_of(luciole.Interpreter(model), {"x": x})[model.graph.outputs[0].name].argmax(-1)
+    numbers = outputs_of(luciole.Interpreter(model), {"x": x})[model.graph.outputs[0].name]
+    return np.asarray(numbers.argmax(-1))
 
 
 @pytest.mark.parametrize("end", ["softmax", "logits", "reshape"])
@@ -105,8 +107,8 @@ def test_levels_learn_logits_as_they_learn_what_a_softmax_makes_of_them() -> Non
     labels, losses = answers(network()), []
     for end in ("softmax", "logits", "reshape", "sum"):
         model = ended(end)
-        result = luciole.quantize(model, X, encode_bits=2)
-        tuned = luciole.finetune(result, model, X, epochs=3, labels=labels)
+        result = luciole.quantize(model, X, encode_bits=2, proof=False)
+        tuned = luciole.finetune(result, model, X, epochs=3, labels=labels, proof=False)
         losses.append([epoch.loss or np.nan for epoch in tuned.history[1:]])
     np.testing.assert_allclose(losses[1:], [losses[0]] * 3, rtol=1e-3)
     assert losses[0][-1] < losses[0][0]
