@@ -124,7 +124,7 @@ def _appended(graph: Graph, x: Value, layer: Any, strides: Any) -> Value:
         graph.append(pool, name)
     elif kind == "Dense":
         constants = [graph.add_constant(f"{name}/{i}", a) for i, a in enumerate(arrays)]
-        constants[0].set_data(np.ascontiguousarray(arrays[0].T))
+        constants[0].make_constant(np.ascontiguousarray(arrays[0].T))
         graph.append(FullyConnected(x, constants[0], constants[1]), name)
     return graph.ops[-1].results[0]
 

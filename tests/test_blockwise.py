@@ -218,6 +218,7 @@ def test_blocks_encode_what_they_decode() -> None:
 )
 def test_verify_refuses_blocks_that_do_not_fit(given: dict[str, Any], sentence: str) -> None:
     x = np.zeros((2, INPUTS), np.float32)
-    _, findings = import_model(to_bytes(model_of(FullyConnected, x, **given), "tflite"))
+    model = model_of(FullyConnected, x, **given)
+    _, findings = import_model(to_bytes(model, "tflite", check=False))
     (found,) = [f for f in findings if f.code == "QUANTIZATION"]
     assert re.search(sentence, found.sentence)

@@ -13,6 +13,7 @@ from luciole.ir.ops.elementwise_unary import Abs
 from luciole.ir.value import compatible, element_count, shape_text
 from luciole.schema.tables import SparsityParameters
 from tests.samples import octets
+from tests.support import make_sparse
 
 LIMITS = {TensorType.INT2: (-2, 1), TensorType.INT4: (-8, 7), TensorType.UINT4: (0, 15)}
 
@@ -167,10 +168,10 @@ def test_contents_of_a_file_are_read_only() -> None:
         value.data[0] = 1
 
 
-def test_new_contents_bring_their_own_type_and_shape() -> None:
+def test_another_constant_brings_its_own_type_and_shape() -> None:
     value = constant(np.zeros((2, 2), np.float32))
     old = value.buffer
-    value.set_data(np.ones(3, np.int8))
+    value.make_constant(np.ones(3, np.int8))
     assert (value.dtype, value.shape) == (TensorType.INT8, (3,))
     assert value.buffer is not old
     assert value.data is not None
@@ -195,11 +196,49 @@ def test_new_contents_take_the_place_of_the_old_ones_in_the_file(shared: bool) -
     assert [int(data[0]) for data in found if data is not None] == ([1, 0] if shared else [1])
 
 
-def test_a_computed_tensor_refuses_contents() -> None:
+@pytest.mark.parametrize(
+    ("array", "sentence"),
+    [
+        (np.zeros((3, 2), np.float32), r"'c' is FLOAT32 \[2,3\] .*, given was float32 \[3,2\]"),
+        (np.zeros(6, np.float32), r"given was float32 \[6\]: make_constant takes another type"),
+        (np.zeros((2, 3)), r"'c' is FLOAT32 \[2,3\] \(float32 in NumPy\), given was float64"),
+    ],
+)
+def test_a_constant_refuses_contents_of_another_type_or_shape(array: Array, sentence: str) -> None:
+    value = constant(np.ones((2, 3), np.float32))
+    with pytest.raises(GraphError, match=sentence):
+        value.set_data(array)
+    assert value.data is not None
+    assert value.data.tolist() == [[1] * 3] * 2
+
+
+def test_codes_of_4_bits_are_given_as_they_are_read() -> None:
+    value = constant(np.array([1, -8, 7], np.int8), TensorType.INT4)
+    value.set_data(np.array([0, 1, -1], np.int8))
+    assert value.data is not None
+    assert value.data.tolist() == [0, 1, -1]
+    with pytest.raises(ValueError, match="INT4 holds -8 to 7"):
+        value.set_data(np.array([0, 1, 8], np.int8))
+
+
+def test_contents_of_a_sparse_constant_are_dense() -> None:
+    value = constant(np.zeros((2, 2), np.float32))
+    make_sparse(value)
+    value.set_data(np.eye(2, dtype=np.float32))
+    assert value.sparsity is None
+    assert value.data is not None
+    assert value.data.tolist() == [[1, 0], [0, 1]]
+
+
+@pytest.mark.parametrize("method", ["set_data", "make_constant"])
+def test_a_computed_tensor_and_an_input_refuse_contents(method: str) -> None:
     graph = Graph()
-    y = graph.append(Abs(graph.add_input("x", (1,))), "y").output
+    x = graph.add_input("x", (1,))
+    y = graph.append(Abs(x), "y").output
     with pytest.raises(GraphError, match="'y' is computed by Abs 'y': it takes no contents"):
-        y.set_data(np.zeros(1, np.float32))
+        getattr(y, method)(np.zeros(1, np.float32))
+    with pytest.raises(GraphError, match=r"'x' is an input, .*: it takes no contents"):
+        getattr(x, method)(np.zeros(1, np.float32))
 
 
 def test_a_tensor_refuses_contents_of_a_type_circle_does_not_have() -> None:

@@ -69,7 +69,7 @@ def test_integers_stand_for_scaled_numbers(dtype: TensorType, scales: Any) -> No
     model = one_op(FullyConnected, [random(1, 1, 6), codes], (1,), affine=[None, Scales(scales)])
     op = model.graph.ops[0]
     assert op.operands[1] is not None
-    op.operands[1].set_data(codes, dtype)
+    op.operands[1].make_constant(codes, dtype)
     weights = found(op)
     assert isinstance(weights.format, Affine)
     assert weights.format.bits == (8 if dtype == TensorType.INT8 else 4)
@@ -178,7 +178,7 @@ def test_levels_refuses_constants_of_another_type(slot: int) -> None:
     value = op.operands[slot]
     assert value is not None
     assert value.data is not None
-    value.set_data(value.data.astype(np.complex64))
+    value.make_constant(value.data.astype(np.complex64))
     with pytest.raises(ShapeError, match=f"operand '{value.name}' is COMPLEX64, not "):
         weights_of(op)
 

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import os
+import struct
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from luciole.exporters.writer import DEFAULT, ModelWriter, writer_of
 from luciole.files import check_writable, write_file
 from luciole.ir import Model, Op
+from luciole.ir.errors import FormatError, LucioleError
+from luciole.ir.findings import refusal
+from luciole.ir.verify import verify
+
+_SLIPS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error)
+"""What a writer raises where something is not what it is declared to be."""
 
 
 def to_bytes(
@@ -18,14 +26,16 @@ def to_bytes(
     use_buffer_offset: bool = False,
     opset: int | None = None,
     exact: bool = False,
+    check: bool = True,
 ) -> bytes:
     """Give the bytes of a file of a ``format``: "circle", "tflite", "onnx".
 
     Constants lie behind the tables where there are more than 2 GB, and with ``use_buffer_offset``;
     ``opset`` is the version of an ONNX file's operators, ``exact`` lets its int8 layers give the
-    codes of TFLite's kernels. Raises what ``save`` does.
+    codes of TFLite's kernels; ``check`` as for ``save``. Raises what ``save`` does.
     """
-    return b"".join(_writer(Path(f"model.{format}"), opset, exact).parts(model, use_buffer_offset))
+    writer = _writer(Path(f"model.{format}"), opset, exact)
+    return b"".join(_parts(writer, model, use_buffer_offset, check))
 
 
 def save(
@@ -35,6 +45,7 @@ def save(
     use_buffer_offset: bool = False,
     opset: int | None = None,
     exact: bool = False,
+    check: bool = True,
 ) -> int:
     """Write a model in the format that its name's extension asks for, circle where it has none.
     Returns the file's size in bytes. The file appears whole or not at all, see
@@ -43,11 +54,28 @@ def save(
     Constants lie behind the tables where there are more than 2 GB, and with ``use_buffer_offset``;
     ``opset`` is the version of an ONNX file's operators, 18 unless it is given; ``exact`` lets its
     int8 layers give the codes of TFLite's kernels, in operators on integers, but for those that
-    ``inexact`` lists. Raises
-    UnsupportedError for operators that the format has not, FormatError that names what else it
-    cannot hold, LucioleError when the file cannot be written or its format has no opset.
+    ``inexact`` lists. Without ``check`` models are written that ``load`` refuses. Raises
+    FormatError with the first error that ``verify`` finds in the model, or that names what the
+    format cannot hold, UnsupportedError for operators that it has not, LucioleError when the file
+    cannot be written or has no opset.
     """
-    return write_file(path, _writer(Path(path), opset, exact).parts(model, use_buffer_offset))
+    writer = _writer(Path(path), opset, exact)
+    return write_file(path, _parts(writer, model, use_buffer_offset, check))
+
+
+def _parts(writer: ModelWriter, model: Model, behind: bool, check: bool) -> Iterator[memoryview]:
+    """Give the parts of a file, where there is a ``check`` of a model that can be loaded again."""
+    try:
+        reason = refusal(verify(model)) if check else None
+        if reason is not None:
+            raise FormatError(f"what is to be saved could not be loaded: {reason}")
+        yield from writer.parts(model, behind)
+    except LucioleError:
+        raise
+    except _SLIPS as error:  # attributes, names and arrays may be set to anything
+        text = " ".join(str(error).split())
+        what = f"{type(error).__name__}: {text}"
+        raise FormatError(f"the model holds what no file can ({what})") from error
 
 
 def inexact(model: Model, path: str | os.PathLike[str], *, exact: bool = True) -> list[str]:

@@ -1,4 +1,6 @@
-"""Files whose bytes are mapped: they must stay as they are until nobody uses them."""
+"""Bytes of files: copies of small ones, and large ones mapped, which must stay as they are until
+nobody uses them.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,21 @@ _mapped: WeakKeyDictionary[mmap.mmap, tuple[int, int]] = WeakKeyDictionary()
 """What is mapped: device and number of each file."""
 
 
-def map_file(path: Path) -> mmap.mmap:
-    """Map a file's bytes, read-only."""
+MOST_COPIED = 64 << 20
+"""Bytes of a file that is copied. Who reads what is mapped gets a bus error once somebody else has
+cut the file.
+"""
+
+
+def contents_of(path: Path) -> bytes | mmap.mmap:
+    """Read a file's bytes, or map those of a large one, read-only."""
     with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size <= MOST_COPIED:
+            return file.read(size)
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         _mapped[mapped] = _identity(os.fstat(file.fileno()))
-    return mapped
+        return mapped
 
 
 def is_mapped(handle: int) -> bool:

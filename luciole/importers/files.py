@@ -18,7 +18,8 @@ def load(path: Path_, batch: int | None = None, *, unroll: bool = False) -> Mode
 
     The content decides. Inputs whose first extent is open get that of ``batch``. ``unroll``
     has recurrent layers of a Keras file step by step, so that they can be quantized and trained.
-    Constants of circle and TFLite files stay in the mapped file until used. Raises FormatError when
+    Constants of circle and TFLite files are views of the file's bytes: of a copy, or from 64 MB on
+    of the mapped file, which nobody may write to meanwhile. Raises FormatError when
     no reader recognises it, it is damaged or cannot be unrolled, LucioleError when it cannot be
     read or an extra is missing, and ShapeError where operators do not take the batch size.
     """

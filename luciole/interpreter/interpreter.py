@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, SupportsInt, TypedDict
+from operator import index
+from typing import Any, NamedTuple, SupportsIndex, TypedDict
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -170,7 +171,7 @@ class Interpreter(Uncopied):
         return self.plan.constant_bytes
 
     def resize_tensor_input(
-        self, input_index: int, tensor_size: Iterable[SupportsInt], strict: bool = False
+        self, input_index: int, tensor_size: Iterable[SupportsIndex], strict: bool = False
     ) -> None:
         """Give an input another shape; ``strict`` allows it only for extents that the model leaves
         open.
@@ -178,9 +179,13 @@ class Interpreter(Uncopied):
         with self._turn:
             self._resize(input_index, tensor_size, strict)
 
-    def _resize(self, input_index: int, tensor_size: Iterable[SupportsInt], strict: bool) -> None:
+    def _resize(self, input_index: int, tensor_size: Iterable[SupportsIndex], strict: bool) -> None:
         value = self._value(input_index)
-        shape = tuple(int(n) for n in tensor_size)
+        try:
+            shape = tuple(map(index, tensor_size))
+        except TypeError:
+            what = f"input {value.name!r} is resized to whole numbers, found {tensor_size!r}"
+            raise InputError(what) from None
         if value not in self._shapes:
             raise InputError(
                 f"tensor {input_index} {value.name!r} is no input: only inputs are resized"
@@ -452,12 +457,11 @@ class Interpreter(Uncopied):
             raise InputError(f"the model has {len(names)} inputs {names}: give a dictionary")
         return self.graph.inputs[0]
 
-    def _value(self, index: int) -> Value:
-        if not 0 <= index < len(self.graph.values):
-            raise InputError(
-                f"there is no tensor {index}, they are numbered 0 to {len(self.graph.values) - 1}"
-            )
-        return self.graph.values[index]
+    def _value(self, number: int) -> Value:
+        count = len(self.graph.values)
+        if number not in range(count):
+            raise InputError(f"there is no tensor {number!r}, they are numbered 0 to {count - 1}")
+        return self.graph.values[int(number)]
 
     def _array(self, value: Value) -> Array:
         if self.plan.is_overwritten(value):

@@ -83,7 +83,7 @@ class _Constants:
     def make(self, value: Value, array: Array) -> None:
         """Turn an operator's result into a constant."""
         value.producer = None
-        value.set_data(array)
+        value.make_constant(array)
         self._hold(value)
         self.made_bytes += array.nbytes
 
@@ -110,7 +110,7 @@ class _Constants:
             return
         self._take(value, 4 * codes.size, "as real numbers")
         value.quantization = None
-        value.set_data(found.decode(codes).astype(np.float32))
+        value.make_constant(found.decode(codes).astype(np.float32))
 
     def _take(self, value: Value, size: int, how: str) -> None:
         """Count the bytes of a constant. Raises MemoryLimitError beyond the limit."""

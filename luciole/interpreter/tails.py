@@ -316,7 +316,7 @@ class _Graph:
         is_new = value not in self.twins
         twin = self._twin(value)
         if is_new and value in self._fixed:
-            twin.set_data(self._arrays[value], value.dtype)
+            twin.make_constant(self._arrays[value], value.dtype)
         elif is_new and not value.is_constant:
             twin.shape = self._arrays[value].shape
             self.graph.inputs = [*self.graph.inputs, twin]

@@ -204,7 +204,7 @@ class Graph:
     def add_constant(self, name: str, array: Array, dtype: TensorType | None = None) -> Value:
         """Append a tensor with contents."""
         value = self.add_value(Value(name, TensorType.FLOAT32))
-        value.set_data(array, dtype)
+        value.make_constant(array, dtype)
         return value
 
     def append(self, op: Op, *names: str, results: Sequence[Value] | None = None) -> Op:

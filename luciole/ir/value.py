@@ -283,19 +283,54 @@ class Value:
         if reason is not None:
             raise GraphError(f"tensor {self.name!r} has {reason}")
 
-    def set_data(self, array: Array, dtype: TensorType | None = None) -> None:
-        """Make this a constant with the given contents (``dtype`` for types that NumPy does not
-        have). What it held before leaves the model where no other tensor holds it.
+    def set_data(self, array: Array) -> None:
+        """Give a constant or a variable other contents, of the type and the extents that it has.
+        What it held before leaves the model where no other tensor holds it.
+
+        Raises GraphError for an array of another type or shape (``make_constant`` takes them), and
+        for a tensor whose contents are computed or given by the graph's caller.
         """
+        self._refuse_other(array)
+        self._hold(array)
+
+    def make_constant(self, array: Array, dtype: TensorType | None = None) -> None:
+        """Make this a constant of the array's contents, type and shape, whatever it was (``dtype``
+        for types that NumPy does not have). Operators that use it must take these: ``verify`` says
+        which do not. Raises GraphError for a tensor whose contents are computed or given.
+        """
+        self._refuse_contents()
+        self.dtype = dtypes.tensor_type(array.dtype) if dtype is None else dtype
+        self.shape = array.shape
+        self._hold(array)
+
+    def _refuse_contents(self) -> None:
         if self.producer is not None:
             raise GraphError(
                 f"tensor {self.name!r} is computed by {self.producer.op}: it takes no contents"
             )
-        self.dtype = dtypes.tensor_type(array.dtype) if dtype is None else dtype
-        self.shape = array.shape
+        if self.is_input:
+            raise GraphError(
+                f"tensor {self.name!r} is an input, whose contents its caller gives: "
+                "it takes no contents"
+            )
+
+    def _refuse_other(self, array: Array) -> None:
+        """Refuse contents of another type or shape than the tensor's own; all kinds of texts do."""
+        self._refuse_contents()
+        has_array = self.dtype in dtypes.NUMPY or self.dtype in dtypes.PACKED
+        own = dtypes.array_type(self.dtype) if has_array else array.dtype  # ``pack`` looks at it
+        if array.dtype != own or array.shape != self.dims:
+            raise GraphError(
+                f"tensor {self.name!r} is {self.dtype.name} {shape_text(self.dims)} ({own} in "
+                f"NumPy), given was {array.dtype} {shape_text(array.shape)}: "
+                "make_constant takes another type or shape"
+            )
+
+    def _hold(self, array: Array) -> None:
+        """Hold a copy of an array in a buffer that replaces the one before."""
         raw = dtypes.pack(array, self.dtype).copy()  # the caller may go on using the array
         raw.flags.writeable = False
-        before, self.buffer = self.buffer, Buffer(raw)
+        before, self.buffer, self.sparsity = self.buffer, Buffer(raw), None
         model = self.graph.model if self.graph is not None else None
         if before is not None and model is not None:
             model.replace_buffer(before, self.buffer)

@@ -11,8 +11,9 @@ from luciole.ir.errors import GraphError, LucioleError
 from luciole.ir.findings import Finding, Severity
 from luciole.ir.graph import Graph, Model
 from luciole.ir.infer import infer_op, open_ranks
+from luciole.ir.links import broken_links
 from luciole.ir.moved_codes import check_moved
-from luciole.ir.op import Op, UnknownOp
+from luciole.ir.op import REQUIRED, Op, UnknownOp
 from luciole.ir.quantization import (
     absent_axis,
     absurd_points,
@@ -32,7 +33,9 @@ Check = Callable[[Graph, str], Iterator[Finding]]
 
 def verify(model: Model) -> list[Finding]:
     """List everything found, in the order of the file."""
-    findings: list[Finding] = []
+    findings = list(broken_links(model))
+    if findings:  # what follows would look for what is not there
+        return findings
     if not model.graphs:
         findings.append(Finding(Severity.ERROR, "NO_GRAPH", "model", "there is no graph"))
     known: dict[Graph, Extent] = {}
@@ -192,6 +195,11 @@ def _known(op: Op, path: str, doubtful: bool) -> Iterator[Finding]:
     """List what is wrong with an operator. ``doubtful``: the file's shape of an operand is not what
     is computed, so that a shape rule that is broken here need not be when the model runs.
     """
+    missing = list(_missing_operands(op))
+    if missing:
+        sentence = f"{op}: operand {missing[0]!r} is missing"
+        yield Finding(Severity.ERROR, "OPERANDS", path, sentence)
+        return
     for sentence in op.broken_rules():
         yield Finding(Severity.ERROR, "ATTRIBUTE", path, f"{op}: {sentence}")
     yield from _operand_types(op, path)
@@ -228,6 +236,17 @@ def _known(op: Op, path: str, doubtful: bool) -> Iterator[Finding]:
                 f"{shape_text(shape)} is computed"
             )
             yield Finding(Severity.WARNING, "SHAPE_DIFFERS", path, sentence)
+
+
+def _missing_operands(op: Op) -> Iterator[str]:
+    """List operands that must be there: others may be left out, but none of a variadic one."""
+    given = dict(op.named_operands())
+    for field in op.operand_fields():
+        if field.kind == "operand" and field.default is REQUIRED and given.get(field.name) is None:
+            yield field.name
+    for slot, (name, value) in enumerate(given.items()):
+        if value is None and op.operand_field(slot).kind == "operands":
+            yield name
 
 
 def _operand_types(op: Op, path: str) -> Iterator[Finding]:

@@ -207,7 +207,7 @@ def _as_integers(
     data = value.data
     if data is not None:
         shape = [-1 if a == axis else 1 for a in range(data.ndim)]
-        value.set_data(np.rint(data / scale.reshape(shape)).astype(NUMPY[dtype]))
+        value.make_constant(np.rint(data / scale.reshape(shape)).astype(NUMPY[dtype]))
     value.dtype = dtype
     points = np.full(len(scale), zero_point)
     value.quantization = Affine.channels(scale, points, axis, dtype).table()

@@ -126,7 +126,7 @@ def test_tables_of_other_shapes_are_refused(name: str) -> None:
     model = float_lstm("everything")
     (op,) = model.graph.ops
     value = op.given_operands()[name]
-    value.set_data(np.zeros(3, np.float32))
+    value.make_constant(np.zeros(3, np.float32))
     with pytest.raises(LucioleError):
         program_of(model)
     context = PortableContext({v: v.data for v in model.graph.values if v.data is not None})

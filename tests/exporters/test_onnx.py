@@ -123,7 +123,7 @@ def test_onnxruntime_computes_what_the_interpreter_does(name: str) -> None:
 def test_export_of_what_was_read_is_the_identity(name: str) -> None:
     model = recipes.cooked(name)
     try:
-        content = to_bytes(model, "onnx")
+        content = to_bytes(model, "onnx", check=False)
     except UnsupportedError:
         pytest.skip("it is not written, see above")
     if name in UNREAD:

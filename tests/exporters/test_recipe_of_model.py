@@ -12,7 +12,7 @@ from luciole.exporters.circle.tables import to_tables
 from luciole.exporters.recipe.text import Recipe, to_recipe
 from luciole.importers.recipe.cook import import_recipe
 from luciole.ir import Buffer, Graph, Model, TensorType, UnknownOp, Value
-from luciole.ir.errors import UnsupportedError
+from luciole.ir.errors import FormatError, UnsupportedError
 from luciole.ir.ops.batch_matmul import BatchMatMul
 from luciole.ir.ops.elementwise_unary import Abs
 from luciole.schema import tables
@@ -203,3 +203,8 @@ def test_the_notes_say_what_is_lost(tmp_path: Path) -> None:
         "operators' lists of intermediate tensors (1)",
         "operators' lists of changing inputs (1)",
     ]
+
+
+def test_a_recipe_refuses_a_model_without_a_graph() -> None:
+    with pytest.raises(FormatError, match="the model has no graph"):
+        to_recipe(Model())

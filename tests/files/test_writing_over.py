@@ -121,15 +121,27 @@ def test_writing_refuses_devices_that_may_not_be_written(open_folder: Path) -> N
         assert said == f"cannot write {pipe}: it is no file, and cannot be written to"
 
 
-def test_writing_refuses_to_write_over_a_model_in_use(open_folder: Path) -> None:
+MAPPED = "import luciole.files.mapping\nluciole.files.mapping.MOST_COPIED = 0\n"
+
+
+def test_writing_refuses_to_write_over_a_large_model_in_use(open_folder: Path) -> None:
     luciole.save(network(), open_folder / "model.circle")
     content = (open_folder / "model.circle").read_bytes()
     path = locked(open_folder, "", "a.circle")
     path.write_bytes(content)
-    said = as_nobody("model = load(path)\nrefused(save, model, path)", path)
+    said = as_nobody(f"{MAPPED}model = load(path)\nrefused(save, model, path)", path)
     assert said == (
         f"cannot write {path}: it cannot be replaced, and a model loaded from it is in use"
     )
     assert path.read_bytes() == content
-    as_nobody("model = load(path)\ndel model\nwrite_file(path, 'new')", path)
+    as_nobody(f"{MAPPED}model = load(path)\ndel model\nwrite_file(path, 'new')", path)
     assert path.read_text() == "new"
+
+
+def test_a_model_of_which_there_is_a_copy_is_written_over(open_folder: Path) -> None:
+    luciole.save(network(), open_folder / "model.circle")
+    content = (open_folder / "model.circle").read_bytes()
+    path = locked(open_folder, "", "a.circle")
+    path.write_bytes(content)
+    said = as_nobody("model = load(path)\nsave(model, path)\nprint(to_bytes(model).hex())", path)
+    assert path.read_bytes() == bytes.fromhex(said) == content

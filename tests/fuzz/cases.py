@@ -79,7 +79,9 @@ def _base(seed: int, block: int) -> tuple[str, bytes]:
     model, is_sound = random_model(rng, cls, signature)
     model = dressed(rng, model) if is_sound else model
     types = " x ".join(t.name for t in signature)
-    return f"{'' if is_sound else 'unsound '}{cls.__name__} of {types}", to_bytes(model)
+    return f"{'' if is_sound else 'unsound '}{cls.__name__} of {types}", to_bytes(
+        model, check=False
+    )
 
 
 def run(case: Case, seed: int) -> str:
@@ -194,12 +196,12 @@ def _with_all_tensors_kept(interpreter: Interpreter) -> list[Array]:
 
 def _check_round_trip(model: Model) -> None:
     try:
-        once = to_bytes(model)
+        once = to_bytes(model, check=False)
     except LucioleError:
         return  # what a format cannot hold is refused
     again, findings = import_model(once)
     Imported(again, findings).sound()
-    if to_bytes(again) != once:
+    if to_bytes(again, check=False) != once:
         raise BrokenPromiseError("a file that was written, read and written again is another one")
 
 

@@ -59,7 +59,7 @@ def _numbers(value: Value, elements: int) -> Iterator[Change]:
 
 
 def _set(array: Array, graph: Graph, value: Value) -> None:
-    value.set_data(array, value.dtype)
+    value.make_constant(array, value.dtype)
 
 
 def _stretch_one(rng: Rng, shape: tuple[int, ...], graph: Graph, value: Value) -> None:
@@ -71,7 +71,7 @@ def _stretch_all(rng: Rng, extent: int, long: int, graph: Graph, _: Value) -> No
         if value.producer is None and value.dtype in NUMPY:
             array = value.data
             if array is not None and array.dtype.kind == "i" and array.ndim < 2:
-                value.set_data(
+                value.make_constant(
                     np.where(array == extent, long, array).astype(array.dtype), value.dtype
                 )
             _stretch(rng, value, tuple(long if n == extent else n for n in value.dims))
@@ -82,7 +82,7 @@ def _stretch(rng: Rng, value: Value, shape: tuple[int, ...]) -> None:
         constant, quantization = value.is_constant, value.quantization
         value.shape = shape
         if constant:
-            value.set_data(contents(rng, shape, STORED[value.dtype]), value.dtype)
+            value.make_constant(contents(rng, shape, STORED[value.dtype]), value.dtype)
             value.quantization = quantization
 
 

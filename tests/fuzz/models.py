@@ -195,7 +195,7 @@ class _Attempt:
             quantization = value.quantization
             if prod(shape) > MOST_ELEMENTS:
                 raise ValueError("a constant as large as that is no use")
-            value.set_data(contents(self.rng, shape, STORED[dtype]), dtype)
+            value.make_constant(contents(self.rng, shape, STORED[dtype]), dtype)
             value.quantization = quantization
         return value
 

@@ -32,7 +32,9 @@ LONG = MOST_STEPS + 44
 
 
 def recurrent(kind: str, steps: int, batch: int = BATCH, **attributes: Any) -> bytes:
-    """A network of one recurrent node, all of whose results are outputs."""
+    """A network of one recurrent node: outputs are its steps and last states, with ``cells`` an
+    LSTM's last cells, too.
+    """
     directions = 2 if attributes.get("direction") == "bidirectional" else 1
     rng, rows = np.random.default_rng(0), GATES[kind] * UNITS
     weights = {
@@ -43,7 +45,7 @@ def recurrent(kind: str, steps: int, batch: int = BATCH, **attributes: Any) -> b
     if attributes.pop("peepholes", False):
         weights["p"] = rng.normal(0, 0.4, (directions, 3 * UNITS))
     operands = ["x", "w", "r", "b", *(["", "", "", "p"] if "p" in weights else [])]
-    results = ["y", "h", "c"] if kind == "LSTM" else ["y", "h"]
+    results = ["y", "h", "c"] if attributes.pop("cells", False) else ["y", "h"]
     node = helper.make_node(kind, operands, results, hidden_size=UNITS, **attributes)
     tensors = [onnx.numpy_helper.from_array(a.astype(np.float32), n) for n, a in weights.items()]
     given = [helper.make_tensor_value_info("x", FLOAT, [steps, batch, INPUTS])]
@@ -84,6 +86,7 @@ def check(run: Callable[[Array], Iterable[Array]], x: Array, want: Iterable[Arra
 
 KINDS = [
     ("LSTM", {}),
+    ("LSTM", {"cells": True}),
     ("LSTM", {"direction": "bidirectional"}),
     ("LSTM", {"direction": "reverse", "peepholes": True}),
     ("LSTM", {"clip": 0.3}),

@@ -90,8 +90,8 @@ def test_set_tensor_refuses_a_constant() -> None:
         interpreter.set_tensor(place, np.zeros(16, np.float32))
 
 
-@pytest.mark.parametrize("index", [-1, 8, 10**6])
-def test_calls_refuse_tensors_that_are_not_there(index: int) -> None:
+@pytest.mark.parametrize("index", [-1, 8, 10**6, 1.5, None, "x"])
+def test_calls_refuse_tensors_that_are_not_there(index: Any) -> None:
     interpreter = luciole.Interpreter(network())
     interpreter.allocate_tensors()
     for call in (
@@ -100,7 +100,9 @@ def test_calls_refuse_tensors_that_are_not_there(index: int) -> None:
         lambda i: interpreter.set_tensor(i, np.zeros(1, np.float32)),
         lambda i: interpreter.resize_tensor_input(i, [1]),
     ):
-        with pytest.raises(InputError, match=f"there is no tensor {index}, they are numbered 0 to"):
+        with pytest.raises(
+            InputError, match=f"there is no tensor {index!r}, they are numbered 0 to"
+        ):
             call(index)
 
 
@@ -114,6 +116,14 @@ def test_calls_refuse_before_allocate_tensors() -> None:
     ):
         with pytest.raises(InputError, match=r"call allocate_tensors\(\) first"):
             call()
+
+
+@pytest.mark.parametrize("size", [(1.5, 20), [None, 20], np.array([1.0, 20.0])])
+def test_resize_refuses_what_are_no_whole_numbers(size: Any) -> None:
+    interpreter = luciole.Interpreter(network())
+    with pytest.raises(InputError, match="input 'x' is resized to whole numbers, found"):
+        interpreter.resize_tensor_input(0, size)
+    interpreter.resize_tensor_input(0, np.array([3, 20], np.int32))
 
 
 def test_resize_refuses_a_tensor_that_is_no_input() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import pwd
 import re
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -201,6 +203,41 @@ def test_the_process_s_own_folder_refuses_an_unsafe_place(here: Path) -> None:
     assert kernel_cache().folder is None
     assert kernel_cache().contents() == (0, 0)
     assert list((here / "tmp").iterdir()) == []
+
+
+LEFT_BEHIND = """
+import os, signal, sys, tempfile
+from luciole.kernels.jit.cache import kernel_cache
+tempfile.tempdir = sys.argv[1]
+folder = kernel_cache().folder
+(folder / "kernel.o").touch()
+os.utime(folder, (0, 0))
+print(folder, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_folders_of_processes_that_were_killed_are_removed_once_they_are_old(here: Path) -> None:
+    (here / "home").chmod(0o777)  # it is no place for a cache
+    command = [sys.executable, "-c", LEFT_BEHIND, str(here / "tmp")]
+    others = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    try:
+        folders = [Path(other.stdout.readline().strip()) for other in others if other.stdout]
+        others[0].kill()
+        others[0].wait()
+        young = here / "tmp" / f"luciole-{'a' * 16}"
+        young.mkdir()
+        own = kernel_cache().folder
+        assert own is not None
+        assert {*(here / "tmp").iterdir()} == {own, young, folders[1]}
+        assert (folders[1] / "kernel.o").exists()
+    finally:
+        for other in others:
+            other.kill()
+            other.communicate()
 
 
 @pytest.mark.parametrize("value", ["", "relative"])

@@ -160,7 +160,7 @@ def test_a_bias_of_another_rank_becomes_a_vector() -> None:
     bias = layer(model).bias
     assert bias is not None
     assert bias.data is not None
-    bias.set_data(bias.data.reshape(1, 6))
+    bias.make_constant(bias.data.reshape(1, 6))
     new, _ = replace_layer_bcq(layer(model), weight_basis(6))
     assert new.bias is not None
     assert new.bias.shape == (6,)

@@ -57,7 +57,7 @@ def test_dense_layers_qualify(activation: ActivationFunctionType, bias: bool) ->
 
 
 def weights_are_int8(model: Model, op: FullyConnected) -> None:
-    op.weights.set_data(np.ones((16, 20), np.int8))
+    op.weights.make_constant(np.ones((16, 20), np.int8))
 
 
 def input_is_int8(model: Model, op: FullyConnected) -> None:
@@ -77,7 +77,7 @@ def bias_is_an_input(model: Model, op: FullyConnected) -> None:
 
 def bias_is_int32(model: Model, op: FullyConnected) -> None:
     assert op.bias is not None
-    op.bias.set_data(np.zeros(16, np.int32))
+    op.bias.make_constant(np.zeros(16, np.int32))
 
 
 def input_is_constant(model: Model, op: FullyConnected) -> None:

@@ -124,7 +124,7 @@ def test_any_bias_of_the_layer_is_kept(bias_shape: tuple[int, ...] | None) -> No
         op.bias = None
     else:
         assert op.bias is not None
-        op.bias.set_data(random(7, *bias_shape))
+        op.bias.make_constant(random(7, *bias_shape))
     basis = weight_basis(6)
     with_nearest_weights(model, "fc", basis)
     x = np.random.default_rng(5).choice(LEVELS, (2, 20))

@@ -364,7 +364,7 @@ def sparse_clusters(rows: int) -> Model:
     assert clusters is not None
     assert bias is not None
     make_sparse(clusters)
-    bias.set_data(layer.bias[:rows])
+    bias.make_constant(layer.bias[:rows])
     op.results[0].shape = (rows, 1)
     assert op.graph is not None
     assert op.graph.model is not None

@@ -120,7 +120,7 @@ def test_lstm_refuses_integer_diagonals() -> None:
     op.diagonal_recurrent_tensors = True
     for name, value in op.named_operands():
         if value is not None and name.startswith("recurrent_to_"):
-            value.set_data(np.ones(4, np.int8))
+            value.make_constant(np.ones(4, np.int8))
     with pytest.raises(UnsupportedError, match="diagonals of recurrent weights are float32 here"):
         outputs_here(model, sequences(model, 1))
 
@@ -209,6 +209,6 @@ def test_lstm_refuses_integers_with_real_weights() -> None:
     model = integer_lstm()
     value = dict(model.graph.ops[0].named_operands())["input_to_cell_weights"]
     assert value is not None
-    value.set_data(np.zeros((4, 5), np.float32))
+    value.make_constant(np.zeros((4, 5), np.float32))
     with pytest.raises(UnsupportedError, match="input_to_cell_weights is float32, int8 is needed"):
         outputs_of_plan(model, integer_runs(model))

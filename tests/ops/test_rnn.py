@@ -107,7 +107,7 @@ def test_rnn_refuses_other_weights(cls: type[Op]) -> None:
     model = rnn(cls)
     value = dict(model.graph.ops[0].named_operands())["weights"]
     assert value is not None
-    value.set_data(np.zeros((4, 5), np.float16))
+    value.make_constant(np.zeros((4, 5), np.float16))
     with pytest.raises(UnsupportedError, match="weights is float16, float32 or int8 is needed"):
         outputs_here(model, sequences(model, 1))
 

@@ -121,6 +121,6 @@ def test_svdf_refuses_other_integer_weights() -> None:
     model = integer_svdf()
     value = dict(model.graph.ops[0].named_operands())["weights_time"]
     assert value is not None
-    value.set_data(np.zeros((8, 6), np.int8))
+    value.make_constant(np.zeros((8, 6), np.int8))
     with pytest.raises(LucioleError, match="weights are int8 and int8, not int8 and int16"):
         outputs_of_plan(model, [[np.zeros((3, 5), np.int8)]])

@@ -154,7 +154,7 @@ def test_diagonal_recurrent_weights_are_those_of_litert() -> None:
         for model, array in ((full, np.diag(vector)), (diagonal, vector)):
             value = model.graph.ops[0].operands[slot]
             assert value is not None
-            value.set_data(array)
+            value.make_constant(array)
     op = diagonal.graph.ops[0]
     assert isinstance(op, UnidirectionalSequenceLSTM)
     op.diagonal_recurrent_tensors = True

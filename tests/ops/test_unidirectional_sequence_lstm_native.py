@@ -80,7 +80,7 @@ def test_integer_weights_are_those_of_the_reference(
     model = lstm(left_out, sizes, asymmetric_quantize_inputs=asymmetric, **attributes)
     for n, value in model.graph.ops[0].given_operands().items():
         if n.endswith("weights") and value.data is not None:
-            value.set_data(np.clip(np.rint(value.data * 40), -127, 127).astype(np.int8))
+            value.make_constant(np.clip(np.rint(value.data * 40), -127, 127).astype(np.int8))
             Affine(1 / 40).give(value)
     runs = sequences(model)
     runs[1].flat[: runs[1].size // 2] = 0

@@ -294,7 +294,7 @@ def computed(model: Model) -> None:
 def halves(model: Model) -> None:
     weights = operator(model).input_to_cell_weights
     assert weights.data is not None
-    weights.set_data(weights.data.astype(np.float16))
+    weights.make_constant(weights.data.astype(np.float16))
 
 
 def started(model: Model) -> None:
@@ -303,7 +303,7 @@ def started(model: Model) -> None:
 
 
 def not_variable(model: Model) -> None:
-    operator(model).output_state.set_data(np.zeros((3, 4), np.float32))
+    operator(model).output_state.make_constant(np.zeros((3, 4), np.float32))
     operator(model).output_state.is_variable = False
 
 

@@ -80,7 +80,7 @@ def test_dump_as_json(capsys: Capture, folder: Path) -> None:
 def test_dump_shows_what_verify_refuses(capsys: Capture, folder: Path) -> None:
     damaged = network()
     damaged.graph.ops.reverse()
-    Path("damaged.circle").write_bytes(to_bytes(damaged))
+    Path("damaged.circle").write_bytes(to_bytes(damaged, check=False))
     shown = call(capsys, "dump", "damaged.circle")
     assert "O(0:2) FULLY_CONNECTED" in shown.out
     assert "Findings: severity [code] place: sentence\nerror [" in shown.out
@@ -103,7 +103,7 @@ def test_dump_shows_what_verify_refuses(capsys: Capture, folder: Path) -> None:
 def test_running_refuses_what_verify_refuses(capsys: Capture, folder: Path) -> None:
     damaged = network()
     damaged.graph.ops.reverse()
-    Path("damaged.circle").write_bytes(to_bytes(damaged))
+    Path("damaged.circle").write_bytes(to_bytes(damaged, check=False))
     text = call(capsys, "eval", "damaged.circle", "--data", "train.hdf5").error(1)
     assert text.startswith("damaged.circle: error [")
 
@@ -135,7 +135,7 @@ def test_verify_lists_what_is_not_compiled(capsys: Capture, folder: Path) -> Non
 def test_verify_does_not_plan_a_model_that_has_errors(capsys: Capture, folder: Path) -> None:
     model = network()
     model.graph.ops.reverse()
-    Path("damaged.circle").write_bytes(to_bytes(model))
+    Path("damaged.circle").write_bytes(to_bytes(model, check=False))
     outcome = call(capsys, "verify", "damaged.circle", "--performance")
     assert outcome.code == 1
     assert outcome.out.splitlines()[-1].startswith("damaged.circle has errors: ")

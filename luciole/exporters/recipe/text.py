@@ -12,6 +12,7 @@ from luciole.exporters.circle.tables import to_tables
 from luciole.exporters.recipe.fillers import Filler, filler_of
 from luciole.exporters.recipe.options import write_options, write_type
 from luciole.ir import Array, Model
+from luciole.ir.errors import FormatError
 from luciole.ir.quantization import vectors
 from luciole.ir.text.common import index_vector
 from luciole.schema import opcodes, tables
@@ -39,8 +40,10 @@ def to_recipe(model: Model, most_values: int = MOST_VALUES, dialect: Dialect = C
     Constants of more than ``most_values`` elements become random ones with the same mean and
     deviation, or one value where all are equal. ``dialect`` chooses the spelling of options that
     tflchef and circlechef name differently. Raises UnsupportedError for an operator without a
-    name.
+    name, FormatError for a model without a graph.
     """
+    if not model.graphs:
+        raise FormatError("the model has no graph: there is nothing to write a recipe of")
     writer = _Writer(to_tables(model), most_values, dialect is CIRCLE)
     recipe = writer.model()
     if model.use_buffer_offset:

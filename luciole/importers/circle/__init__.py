@@ -27,12 +27,12 @@ class CircleReader(ModelReader):
         return dialect_of(start) is not None and not start.startswith(_COMMENT)
 
     def read(self, path: Path) -> Imported:
-        """Read a file, whose bytes are mapped: constants are views of them."""
-        from luciole.files import map_file
+        """Read a file, whose bytes are mapped if they are many: constants are views of them."""
+        from luciole.files import contents_of
         from luciole.importers.circle.model import import_file
 
         with named(path):
-            return import_file(map_file(path))
+            return import_file(contents_of(path))
 
     def read_bytes(self, data: bytes) -> Imported:
         """Read a file's bytes."""

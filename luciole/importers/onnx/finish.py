@@ -84,7 +84,7 @@ def keep_biases(graph: Graph, biases: Mapping[str, tuple[Array, Affine]]) -> Non
             continue
         codes, affine = biases[value.name]
         if found.same_numbers(affine):
-            value.set_data(codes, TensorType.INT32)
+            value.make_constant(codes, TensorType.INT32)
 
 
 def _quantize(graph: Graph) -> None:
@@ -184,7 +184,7 @@ def _sign(graph: Graph, value: Value) -> None:
     signed = affine.shifted(TensorType.INT8)
     if value.data is not None:
         codes = (value.data.astype(np.int16) - _FROM_UINT8).astype(np.int8)
-        value.set_data(codes, TensorType.INT8)
+        value.make_constant(codes, TensorType.INT8)
     value.dtype, value.quantization = TensorType.INT8, signed.table()
 
 

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from luciole.ir.dtypes import Array
 from luciole.ir.graph import Graph
 from luciole.ir.op import Op
 from luciole.ir.ops.elementwise_binary import Maximum, Minimum, Mul
 from luciole.ir.ops.pool_2d import MaxPool2D
 from luciole.ir.ops.reduce import ReduceMax, ReduceMin
+from luciole.ir.ops.softmax import LogSoftmax
 from luciole.ir.quant import Like
 from luciole.ir.value import Value
 from luciole.schema.enums import TensorType
@@ -46,6 +48,11 @@ def endless_tensors(graph: Graph) -> dict[Value, Signs]:
     return signs
 
 
+def bounded(data: Array) -> Array:
+    """Return the numbers [n] of an array of any shape that stand for no infinity."""
+    return np.asarray(data[np.abs(data) < ENDLESS])
+
+
 def _constants(graph: Graph) -> Iterator[Value]:
     """Yield the constants that operators read beside weights and biases."""
     for op in graph.ops:
@@ -70,6 +77,8 @@ def _signs_made(op: Op, signs: Mapping[Value, Signs]) -> Signs:
         return frozenset()
     if isinstance(op, Mul):
         return frozenset((-1, 1))
+    if isinstance(op, LogSoftmax):
+        return frozenset((-1,))
     if op.quant.terms:
         pairs = zip(op.quant.terms, read, strict=True)
         return frozenset(term * sign for term, own in pairs for sign in own)

@@ -44,6 +44,4 @@ class Softmax(Distribution, code=BuiltinOperator.SOFTMAX, options="SoftmaxOption
 class LogSoftmax(Distribution, code=BuiltinOperator.LOG_SOFTMAX, options="LogSoftmaxOptions"):
     """x - log(sum of e^x)."""
 
-    quant = Quant(
-        result=Fixed(int8=(16 / 256, 127), uint8=(16 / 256, 255)), contrast=Contrast(16.0, 16.0)
-    )
+    quant = Quant(result=Fixed(int8=(16 / 256, 127), uint8=(16 / 256, 255)))

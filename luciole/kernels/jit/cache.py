@@ -5,6 +5,7 @@ process alone.
 from __future__ import annotations
 
 import atexit
+import fcntl
 import functools
 import hashlib
 import logging
@@ -175,15 +176,42 @@ def _text(error: trust.UntrustedError | OSError) -> str:
 
 
 def _private_folder() -> Path | None:
-    """Make a folder that is removed when this process ends; None where no place is safe."""
+    """Make a folder that is removed when this process ends, and remove those of others that were
+    killed; None where no place is safe.
+    """
     try:
-        parent = os.path.realpath(tempfile.gettempdir())
-        folder = Path(parent, f"luciole-{os.urandom(8).hex()}")
+        parent = Path(os.path.realpath(tempfile.gettempdir()))
+        _remove_left_behind(parent)
+        folder = parent / f"luciole-{os.urandom(8).hex()}"
         trust.make_folder(folder)
     except (trust.UntrustedError, OSError):
         return None
+    with suppress(OSError):  # there are disks without locks
+        _locked(folder)  # as long as the process lives, and what it forked
     atexit.register(_remove_private, folder, os.getpid())
     return folder
+
+
+def _locked(folder: Path) -> int:
+    """Open and lock a private folder. Raises OSError where another process has."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _remove_left_behind(parent: Path) -> None:
+    """Remove private folders of the user's that no process has locked for some time."""
+    for path in parent.glob("luciole-" + 16 * "[0-9a-f]"):
+        with suppress(OSError):
+            found = path.lstat()
+            if found.st_uid == os.geteuid() and time.time() - found.st_mtime > _LOST:
+                handle = _locked(path)
+                shutil.rmtree(path, ignore_errors=True)
+                os.close(handle)
 
 
 def _remove_private(folder: Path, owner: int) -> None:

@@ -270,7 +270,7 @@ def _affine(grids: OneGrids, value: Value) -> Affine:
 
 
 def _put(value: Value, coded: Coded) -> None:
-    value.set_data(np.ascontiguousarray(coded.codes), coded.affine.dtype)
+    value.make_constant(np.ascontiguousarray(coded.codes), coded.affine.dtype)
     value.quantization = coded.affine.table()
 
 

@@ -11,10 +11,11 @@ import numpy as np
 
 from luciole.interpreter import Interpreter
 from luciole.interpreter.records import Records, Track, batch_size
-from luciole.ir import Array, Graph, Model, Op, Value
+from luciole.ir import Array, Graph, Model, Op, TensorType, Value
+from luciole.ir.analysis.endless import bounded
 from luciole.ir.analysis.weights import has_weights
 from luciole.ir.minifloat import MOST_SHIFT, Minifloat
-from luciole.lquantizer.calibration.seen import seen
+from luciole.lquantizer.calibration.seen import Seen, seen
 from luciole.lquantizer.minifloat.rewrite import tensors_of
 
 _LOWER = 3
@@ -59,11 +60,22 @@ def spreads(
     """Say what all tensors that get minifloats hold, computed ones on all records."""
     batch, count = batch_size(Interpreter(model), records), len(next(iter(records.values())))
     values = [v for part in parts for v in part.values]
-    constants = {v: data.reshape(-1) for v in values if (data := v.data) is not None}
+    constants = {v: bounded(data) for v in values if (data := v.data) is not None}
     made = [v for v in values if v not in constants]
     watched = seen(model, made, records, batch, track("ranges", count))
-    found = {value: what.histogram() for value, what in watched.items()}
+    found = {value: _spread(what) for value, what in watched.items()}
     return found | {v: (x, np.ones(x.size)) for v, x in constants.items()}
+
+
+def _spread(seen: Seen) -> Spread:
+    """Return the histogram, and where there are masked elements the number that stands for them."""
+    middles, counts = seen.histogram()
+    floor = seen.floor(TensorType.INT16)
+    return (
+        (middles, counts)
+        if floor == np.inf
+        else (np.append(middles, floor), np.append(counts, 1.0))
+    )
 
 
 def parts_of(graph: Graph, layers_only: bool) -> list[Part]:

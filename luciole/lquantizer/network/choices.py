@@ -14,8 +14,8 @@ from luciole.ir.quant import Like
 from luciole.ir.value import element_count
 from luciole.lquantizer.config import Config
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.network.ends import is_first, is_last
 from luciole.lquantizer.network.grids import is_between
-from luciole.lquantizer.network.preparation import is_last
 from luciole.lquantizer.schemes import FLOAT, SCHEMES
 
 Choices = Callable[[Graph], Mapping[Op, str]]
@@ -48,9 +48,7 @@ _WIDER = {"w4a8": "int8", "w4a16": "int16x8"}
 
 
 def _small_layers(graph: Graph) -> list[Op]:
-    """Find the layers that read an input, give the network's answer or are depthwise, and hold few
-    weights.
-    """
+    """Find the layers that are the first, the last or depthwise, and hold few weights."""
     sizes = {op: element_count(v.dims) for op in graph.ops if (v := _weights(op)) is not None}
     most = _SMALL * sum(sizes.values())
     return [op for op, size in sizes.items() if size <= most and _is_delicate(op)]
@@ -61,9 +59,7 @@ def _weights(op: Op) -> Value | None:
 
 
 def _is_delicate(op: Op) -> bool:
-    if isinstance(op, DepthwiseConv2D) or is_last(op):
-        return True
-    return any(v is not None and v.is_input for v in op.operands)
+    return isinstance(op, DepthwiseConv2D) or is_first(op) or is_last(op)
 
 
 def configured(config: Config, default: str) -> Choices:

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from luciole.ir import Graph, Op, TensorType, Value
-from luciole.ir.analysis.endless import ENDLESS, Signs, endless_tensors
+from luciole.ir.analysis.endless import Signs, bounded, endless_tensors
 from luciole.ir.dtypes import element_bits
 from luciole.ir.quant import Like
 from luciole.ir.quantization import Affine
@@ -239,9 +239,8 @@ def _extremes(value: Value) -> Range:
     """Find the least and the largest number of a constant that stands for no infinity."""
     data = value.data
     assert data is not None, "constants have contents"
-    held = np.abs(data) < ENDLESS
-    least, most = (pick(data, initial=0.0, where=held) for pick in (np.min, np.max))
-    return float(least), float(most)
+    held = bounded(data)
+    return float(np.min(held, initial=0.0)), float(np.max(held, initial=0.0))
 
 
 def touched(

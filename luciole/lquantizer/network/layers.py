@@ -20,6 +20,7 @@ from luciole.ir.value import Use, element_count
 from luciole.lquantizer.calibration.positions import Dense
 from luciole.lquantizer.config import Choice, Config
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.network.ends import is_first
 from luciole.lquantizer.network.problem import Scope
 from luciole.schema.enums import FullyConnectedOptionsWeightsFormat
 
@@ -200,10 +201,7 @@ def _agree(group: Group, op: Op, choice: Choice, config: Config) -> None:
 def _spared(op: Op) -> str | None:
     if isinstance(op, FullyConnected):
         return f"a dense layer behind convolutions: {_ASKED}"
-    first = op.operands[0]
-    if first is not None and first.is_input:
-        return f"the first convolution: {_ASKED}"
-    return None
+    return f"the first convolution: {_ASKED}" if is_first(op) else None
 
 
 def check_layers(

@@ -15,7 +15,6 @@ from luciole.ir.analysis.constancy import constant_bytes, is_fixed
 from luciole.ir.analysis.weights import has_weights, weight_constant
 from luciole.ir.ops.activations import FUSED_AS, LIMITS
 from luciole.ir.ops.elementwise_binary import Add
-from luciole.ir.ops.softmax import LogSoftmax, Softmax
 from luciole.ir.passes.fold_constants import FoldConstants
 from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.passes.split_activation import split_activation
@@ -268,11 +267,3 @@ def seen_by(jobs: Iterable[Job]) -> list[Value]:
 def present(job: Job) -> list[Value]:
     """List the branches there are."""
     return [v for v in job.others if v is not None]
-
-
-def is_last(op: Op) -> bool:
-    """Tell whether a layer's result is the network's answer: an output, or what a SOFTMAX turns
-    into one.
-    """
-    output = op.results[0]
-    return output.is_output or any(isinstance(u.op, Softmax | LogSoftmax) for u in output.users)

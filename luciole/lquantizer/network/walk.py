@@ -22,13 +22,13 @@ from luciole.lquantizer.calibration.watch import watched
 from luciole.lquantizer.config import Config
 from luciole.lquantizer.formats.levels import Fit
 from luciole.lquantizer.network.bias import correct_biases
+from luciole.lquantizer.network.ends import is_last
 from luciole.lquantizer.network.even_inputs import Disturbances
 from luciole.lquantizer.network.preparation import (
     Job,
     Preparation,
     behind,
     floors,
-    is_last,
     order_of,
     other_branch,
     prepare,

@@ -111,10 +111,10 @@ class Bench:
         result = quantize_records(self.model, few, method, config_of(chosen), known=self._disturbed)
         return with_integers(result, self.model, few, options)
 
-    def figures(self, model: Model) -> Figures:
-        """Weigh and judge a quantized network."""
-        found = self.judge.judge(model)
-        return Figures(self.size(model), found.loss, found.agreement)
+    def figures(self, file: Model, size: int) -> Figures:
+        """Judge a quantized network as it was read back from a file of so many bytes."""
+        lost = self.judge.judge(file)
+        return Figures(size, lost.loss, lost.agreement)
 
     def _first(self, learned: Sequence[str]) -> list[str]:
         """List the first layer of each group that shares its weights, in execution order."""

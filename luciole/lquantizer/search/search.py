@@ -95,9 +95,7 @@ class Evaluator:
         space, candidate, ways = self._given.space, task["candidate"], task.get("ways")
         by_layer = None if ways is None else dict(zip(space.learned(candidate), ways, strict=True))
         result = self._bench.fit(space.by_layer(candidate), by_layer)
-        figures = asdict(self._bench.figures(result.model))
-        kept = task["stage"] == "fitted"
-        return {"figures": figures, "model": self._given.write(result.model) if kept else None}
+        return self._judged(result.model, kept=task["stage"] == "fitted")
 
     def _finished(self, task: Task) -> dict[str, Any]:
         """Fit a candidate in full and fine-tune it."""
@@ -105,7 +103,13 @@ class Evaluator:
         assert training is not None, "who asks for training gives records for it"
         chosen = self._given.space.by_layer(task["candidate"])
         model = finished(self._bench, chosen, training, Finish.parse(task["stage"]))
-        return {"figures": asdict(self._bench.figures(model)), "model": self._given.write(model)}
+        return self._judged(model, kept=True)
+
+    def _judged(self, model: Model, *, kept: bool) -> dict[str, Any]:
+        """Judge a candidate by its file: its bytes are read back, and returned where kept."""
+        content = self._given.write(model)
+        figures = self._bench.figures(self._given.read(content), len(content))
+        return {"figures": asdict(figures), "model": content if kept else None}
 
 
 @dataclass(frozen=True)

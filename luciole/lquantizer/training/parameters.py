@@ -162,7 +162,7 @@ def _set(ops: Sequence[LQOp], name: str, array: Array) -> None:
     assert graph is not None, "a layer that was trained is part of a graph"
     value: Value | None = dict(op.named_operands()).get(name)
     if value is not None and not value.is_output and {use.op for use in value.users} <= set(ops):
-        value.set_data(array)
+        value.make_constant(array)
         return
     place = [field.name for field in op.operand_fields()].index(name)
     constant = graph.add_constant(graph.unique_name(f"{op.name}/{name}"), array)

@@ -89,9 +89,8 @@ class UniformTrainer(Trainer):
         layers: dict[Op, Forward] = {w.weights.dequantize: w for w in self._weights}
         for thresholds in self._thresholds:
             forward = RoundedTensor(self.tf, thresholds, self.settings, self._rounds)
-            for codes in thresholds.tied.codes:
-                assert codes.producer is not None, "a QUANTIZE makes it"
-                layers[codes.producer.op] = forward
+            makers = [codes.producer for codes in thresholds.tied.codes]  # constants have none
+            layers |= {maker.op: forward for maker in makers if maker is not None}
         for op in self.model.graph.ops:
             if isinstance(op, Dequantize) and not op.input.is_constant:
                 layers[op] = _as_it_is
@@ -154,7 +153,7 @@ class UniformTrainer(Trainer):
         for weights in self._weights:
             learned, affine = weights.learned()
             twin = values[weights.weights.codes]
-            twin.set_data(learned, affine.dtype)
+            twin.make_constant(learned, affine.dtype)
             twin.quantization = affine.table()
         for value, (variable, _) in self._biases.items():
             values[value].set_data(variable.numpy())

@@ -16,6 +16,7 @@ from luciole.ir.analysis.weights import has_levels, has_weights, is_layer
 from luciole.ir.equalization import Equalized, equalized, original_name
 from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.passes.unroll_lstm import unroll_lstm
+from luciole.ir.quantization import is_affine
 from luciole.lquantizer.config import Config
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.methods.output_aware import OutputAware
@@ -116,7 +117,11 @@ def _with_integers(
     report, graph = learned.report, beside.model.graph
     names = {v.name: note.original for v, note in equalized(graph).items()}
     done = {names.get(layer.name, layer.name): layer for layer in beside.report.layers}
-    report.layers = [_entered(layer, done) for layer in report.layers]
+    whole = {
+        names.get(op.name, op.name) for op in graph.ops if _computes_integers(op)
+    } - done.keys()
+    left = [layer for layer in report.layers if layer.skipped is None or layer.name not in whole]
+    report.layers = [_entered(layer, done) for layer in left]
     report.floats, report.tensors = beside.report.floats, beside.report.tensors
     report.stays_float = float_bytes(beside.model)
     return replace(learned, model=beside.model)
@@ -125,6 +130,7 @@ def _with_integers(
 def _beside(graph: Graph, chosen: Mapping[str, str], fit: FitOptions) -> dict[Op, str]:
     """Choose schemes where learned levels are not."""
     known: dict[Op, str] = {}
+    between = fit.spared in SCHEMES and SCHEMES[fit.spared].activations is not None
     renamed = equalized(graph)
     for op in graph.ops:
         scheme = _by_name(op, chosen, renamed) or LEARNED
@@ -134,8 +140,8 @@ def _beside(graph: Graph, chosen: Mapping[str, str], fit: FitOptions) -> dict[Op
             known[op] = scheme
         elif has_weights(op):
             known[op] = fit.spared
-        elif is_layer(op):
-            known[op] = FLOAT
+        elif is_layer(op):  # a product of two tensors has no weights that could be stored
+            known[op] = fit.spared if between else FLOAT
     return joined(graph, known)
 
 
@@ -151,6 +157,11 @@ def _has_any(model: Model, choices: Mapping[Op, str]) -> bool:
     schemes = {op: SCHEMES[scheme] for op, scheme in choices.items() if scheme in SCHEMES}
     alone = [op for op, types in schemes.items() if types.activations is None and has_weights(op)]
     return bool(alone or integers_of(schemes))
+
+
+def _computes_integers(op: Op) -> bool:
+    """Tell whether an operator gives integers that stand for real numbers."""
+    return any(is_affine(value) for value in op.results)
 
 
 def _entered(layer: LayerReport, done: Mapping[str, LayerReport]) -> LayerReport:

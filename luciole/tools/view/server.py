@@ -15,7 +15,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import MappingProxyType
 from typing import Any, NamedTuple
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from luciole.ir import LucioleError
 from luciole.tools.view.blobs import Blobs
@@ -212,6 +212,14 @@ def _number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
+def _name(query: str) -> str | None:
+    """Read the name of a file from a query, None from one that is none."""
+    try:
+        return parse_qs(query, max_num_fields=8).get("name", ["file"])[0]
+    except ValueError:
+        return None
+
+
 def _same(found: str, wanted: str) -> bool:
     """Tell whether texts are equal, in a time that does not tell how much of them is."""
     return hmac.compare_digest(found.encode("latin-1", "replace"), wanted.encode())
@@ -241,21 +249,22 @@ class _Handler(BaseHTTPRequestHandler):
         beside the first model. The answer is the document of a new view, whose path is its
         Location, or one line that says why not.
         """
-        server, address = self.server, urlsplit(self.path)
+        path, _, query = self.path.partition("?")
         if not self._is_own_name() or not self._is_own_page():
             self.send_error(HTTPStatus.FORBIDDEN, "Another host's name")
-        elif (inside := server.inside(address.path)) is None:
+        elif (inside := self.server.inside(path)) is None:
             self.send_error(HTTPStatus.FORBIDDEN, "Not the address that circle-view printed")
+        elif (name := _name(query)) is None:
+            self.send_error(HTTPStatus.BAD_REQUEST, "Too many arguments")
         else:
-            server.asked(self.connection)
+            self.server.asked(self.connection)
             view, asked = self._found(inside)
-            names = parse_qs(address.query, max_num_fields=8).get("name", ["file"])
             if view is not None and view.opener is None:
                 self.send_error(HTTPStatus.NOT_IMPLEMENTED, "Unsupported method ('POST')")
             elif view is None or view.opener is None or asked not in ("open", "compare"):
                 self.send_error(HTTPStatus.NOT_FOUND)
             else:
-                self._open(view.opener, names[0], asked == "compare")
+                self._open(view.opener, name, asked == "compare")
 
     def _found(self, inside: str) -> tuple[View | None, str]:
         """Find the view that is meant, and what of it."""

@@ -131,7 +131,7 @@ class Case:
             where = f"{Path(last.filename).name}:{last.lineno}"
             self._see(job, "exception", [f"{type(error).__name__}: {error} ({where})"[:300]])
         self.ends[job[0], end] += 1
-        self.seconds[job[0]] += time.process_time() - begun
+        self.seconds[job[0]] += time.process_time() - begun  # type: ignore[assignment]  # a sum
 
     # ----------------------------------------------------------------------------------- schemes
     def _scheme(self, scheme: Scheme) -> list[File]:
@@ -160,7 +160,7 @@ class Case:
 
     def _quantized(self, net: Network, scheme: Scheme) -> luciole.Result:
         records = dict(net.records) if scheme.has_data else None
-        return luciole.quantize(net.model, records, **scheme.choices)
+        return luciole.quantize(net.model, records, proof=False, **scheme.choices)
 
     def _twice(self, job: Job, file: Model) -> Outputs:
         """Run a file twice: the outputs are the same."""

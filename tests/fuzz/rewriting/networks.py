@@ -100,7 +100,7 @@ def _continued(m: Maker, x: Value, parts: list[str]) -> Value:
 
 
 def _flattened(m: Maker, x: Value) -> Value:
-    return (sequences if len(x.dims) == 3 else images).flattened(m, x)
+    return sequences.flattened(m, x) if len(x.dims) == 3 else images.flattened(m, x)
 
 
 def _finish(m: Maker, x: Value, parts: list[str]) -> None:
@@ -130,7 +130,7 @@ def _records(model: Model, rng: np.random.Generator) -> Records:
     sizes = np.exp(rng.normal(0, 0.3, RECORDS)).astype(np.float32)
     if rng.random() < 0.3:
         sizes[-1] = 0
-    made = {}
+    made: dict[str, Array] = {}
     for value in model.graph.inputs:
         shape = (RECORDS, *value.dims[1:])
         if value.dtype == TensorType.INT32:

@@ -121,7 +121,8 @@ def minifloat(array: Array, exponent: int, mantissa: int) -> Array:
         power = np.clip(np.floor(np.log2(np.abs(array, dtype=np.float64))), 1 - top, top)
     step = np.exp2(power - mantissa)
     largest = (2 - 2.0**-mantissa) * 2.0**top
-    return np.clip(np.rint(array / step) * step, -largest, largest).astype(np.float32)
+    nearest = np.rint(array / step) * step
+    return np.asarray(np.clip(nearest, -largest, largest), np.float32)
 
 
 def _weights(op: Op, plain: Plain) -> Array | None:

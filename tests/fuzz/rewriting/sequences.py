@@ -75,8 +75,8 @@ def masked(m: Maker, scores: Value) -> Value:
     if kind == 3:
         return m.add(SelectV2(m.constant(~seen[None, None]), m.number(least), scores))
     if kind == 4:
-        away = np.where(seen, 0.0, least).astype(np.float32)
-        return m.add(Add(scores, m.constant(away[None, None])))
+        mask = np.where(seen, 0.0, least).astype(np.float32)
+        return m.add(Add(scores, m.constant(mask[None, None])))
     there = m.input((1, steps))
     away = m.add(Mul(m.add(Sub(m.number(1), there)), m.number(m.one_of((-1e9, -1e4)))))
     return m.add(Add(scores, m.reshape(away, 1, 1, 1, steps)))

@@ -84,7 +84,7 @@ def test_several_outputs_are_trained_together() -> None:
     bench = Bench(model, records, {"x": random(4, 400, 20)}, size=lambda made: 0)
     chosen = {"fc1": "w1a2", "fc2": "dynamic"}
     tuned = finished(bench, chosen, records, Finish(4))
-    assert bench.figures(tuned).loss < bench.figures(bench.fit(chosen).model).loss
+    assert bench.figures(tuned, 0).loss < bench.figures(bench.fit(chosen).model, 0).loss
     kinds = {op.name: op.kind for op in tuned.graph.ops}
     assert sorted(kinds.values()) == ["FULLY_CONNECTED", "LQ_FULLY_CONNECTED", "TANH"]
 

@@ -106,6 +106,19 @@ def test_the_server_refuses_requests_without_the_token(server: Server) -> None:
     assert found.status == 403, "an address is no path"
 
 
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [("HTTP://[x", 403), ("{}open?" + "a=1&" * 100, 400), ("/open?" + "a=1&" * 100, 403)],
+)
+def test_the_server_refuses_odd_addresses_in_a_line(
+    server: Server, path: str, status: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    found = answer(server, path.format(server.root), method="POST")
+    assert found.status == status
+    assert found.read().decode().count("\n") == 1
+    assert "Traceback" not in capfd.readouterr().err
+
+
 @pytest.mark.parametrize("line", [b"GET /\xc3\xa9/ HTTP/1.1", b"GET /", b"GET", b"\0\0\0"])
 def test_the_server_refuses_odd_requests(server: Server, line: bytes) -> None:
     with socket.create_connection(("127.0.0.1", server.server_port), timeout=30) as client:

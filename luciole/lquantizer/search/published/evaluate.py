@@ -84,7 +84,8 @@ class SeedEvaluator:
         trained = self.train(candidate, final=final)
         model = self.packed(trained.model, candidate)
         content = self._given.write(model)
-        loss, agreement = self._judged(model) if final else _held_back(trained.best)
+        read = self._given.read
+        loss, agreement = self._judged(read(content)) if final else _held_back(trained.best)
         figures = SeedFigures(len(content), loss, agreement, self.costs_of(candidate))
         return {"figures": asdict(figures), "model": content if final else None}
 

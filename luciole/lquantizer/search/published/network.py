@@ -142,6 +142,6 @@ def store(weights: IntegerWeights, found: Integers) -> None:
     laid = np.transpose(found.codes.T.reshape(shape), order)
     affine = affine_of(weights.codes)
     assert affine is not None, "integers have scales"
-    weights.codes.set_data(np.ascontiguousarray(laid), affine.dtype)
+    weights.codes.make_constant(np.ascontiguousarray(laid), affine.dtype)
     scales = Affine.channels(found.scales, np.zeros(len(found.scales)), affine.axis, affine.dtype)
     weights.codes.quantization = scales.table()

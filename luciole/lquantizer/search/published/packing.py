@@ -73,9 +73,9 @@ def _as_int4(value: Value) -> None:
     """Store integers in 4 bits where all that read them have kernels for these."""
     codes = value.data
     assert codes is not None, "weights are constant"
-    value.set_data(codes, TensorType.INT4)
+    value.make_constant(codes, TensorType.INT4)
     if not all(runs(use.op) for use in value.users):
-        value.set_data(codes, TensorType.INT8)
+        value.make_constant(codes, TensorType.INT8)
 
 
 def _as_levels(graph: Graph, name: str, bits: int) -> None:
