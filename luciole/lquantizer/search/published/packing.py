@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from luciole.ir import Graph, Model, Op, TensorType, Value
+from luciole.ir.ops.cast import Cast
 from luciole.ir.ops.levelsdecode import scaled_levels
-from luciole.ir.ops.quantize import Dequantize, Quantize
+from luciole.ir.ops.quantize import Dequantize
 from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.quantization import affine_of
 from luciole.lquantizer.formats.stored_levels import StoredLevels
@@ -78,21 +79,19 @@ def _as_int4(value: Value) -> None:
 
 
 def _as_levels(graph: Graph, name: str, bits: int) -> None:
-    """Let a LevelsDecode and a QUANTIZE make the integers of a name anew."""
+    """Let a LevelsDecode and a CAST make the integers of a name anew, scales left to these."""
     value = next(v for v in graph.values if v.name == name and v.data is not None)
-    affine, table, users = affine_of(value), value.quantization, list(value.users)
+    affine, users = affine_of(value), list(value.users)
     assert value.data is not None, "weights are constant"
     assert affine is not None, "integers have scales"
     rows = np.moveaxis(value.data, affine.axis, 0)
     rows = rows.reshape(len(rows), -1).astype(np.float64)
     basis = np.array([_BASES[bits]], np.float32)
-    codes = scaled_levels(basis, None, len(rows)).encode(rows)
-    scales, has_one = affine.scale.astype(np.float32), len(affine.scale) == 1
-    stored = StoredLevels(codes, basis * scales if has_one else basis, None if has_one else scales)
-    quantize = Quantize(read_stored(graph, users, value, stored, affine.axis))
-    graph.insert_before(users[0].op, quantize, graph.unique_name(f"{name}/integers"))
-    codes_again = quantize.output
-    codes_again.dtype, codes_again.quantization = TensorType.INT8, table
+    stored = StoredLevels(scaled_levels(basis, None, len(rows)).encode(rows), basis)
+    decoded = read_stored(graph, users, value, stored, affine.axis)
+    cast = Cast(decoded, in_data_type=TensorType.FLOAT32, out_data_type=TensorType.INT8)
+    graph.insert_before(users[0].op, cast, graph.unique_name(f"{name}/integers"))
+    cast.output.quantization = value.quantization
     for op, slot in users:
-        op.set_operand(slot, codes_again)
+        op.set_operand(slot, cast.output)
     remove_dead(graph)
