@@ -25,12 +25,13 @@ from luciole.lquantizer import (
     Settings,
     UniformOptions,
 )
+from luciole.lquantizer.calibration.doubts import doubts
 from luciole.lquantizer.compatible.choosing import Options
 from luciole.lquantizer.compatible.one import OneOptions, quantize_one
 from luciole.lquantizer.judging.proving import prove, simulated, simulation_of
 from luciole.lquantizer.judging.records import Judges, Split
 from luciole.lquantizer.proof import Proof
-from luciole.lquantizer.schemes import FLOAT, LEARNED, MIXED
+from luciole.lquantizer.schemes import FLOAT, LEARNED, MIXED, SCHEMES
 from luciole.lquantizer.search.auto_bits import for_drop, for_size
 from luciole.lquantizer.search.mixed_bits import quantize_mixed_bits
 
@@ -74,11 +75,23 @@ def quantized(task: Task, options: Options) -> Result:
         split = parted(replace(task, proof=task.proof and not isinstance(options, OneOptions)))
         task = replace(task, records=split.learned, labels=split.labels)
     result = _by(options, task)
+    if task.records is not None and _teaches(options):
+        result.report.warnings += doubts(task.records)
     content = note_sizes(result, task.model)
     if task.proof:
         enter_proof(result, task.model, _judges(task, split), content)
     result.report.seconds = perf_counter() - begun
     return result
+
+
+def _teaches(options: Options) -> bool:
+    """Tell whether something is learned from samples."""
+    if isinstance(options, MinifloatOptions):
+        return options.needs_data
+    if isinstance(options, UniformOptions):
+        types = SCHEMES.get(options.scheme)
+        return options.takes_data or (types is not None and types.rounds_to_integers)
+    return not isinstance(options, OneOptions) or options.takes_data
 
 
 def parted(task: Task, known: Container[bytes] = ()) -> Split:

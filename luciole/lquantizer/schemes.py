@@ -47,6 +47,11 @@ class Scheme:
         return element_bits(self.weights) or 0
 
     @property
+    def rounds_to_integers(self) -> bool:
+        """Whether weights have as many steps for the largest as for the smallest."""
+        return self.weights != TensorType.FLOAT16
+
+    @property
     def learns_weights(self) -> bool:
         """Whether records are not needed, but weights are learned where there are some."""
         return self.activations is None and self.weights == TensorType.INT4

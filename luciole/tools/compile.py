@@ -174,14 +174,16 @@ def _tested(
     """Do what needs this machine's compiler: check, and make the files of library and self test."""
     from luciole.compiler import Compiled
     from luciole.compiler.host import library_of
+    from luciole.files import write_file
 
     more: dict[str, bytes | str] = {}
     if not (arguments.check or arguments.library or arguments.self_test):
         return more, None
     name, library = program.options.name, library_of(program)
     with tempfile.TemporaryDirectory() as made:
-        (Path(made) / f"{name}.so").write_bytes(library)
-        compiled, given, agreement = Compiled(Path(made) / f"{name}.so"), None, None
+        file = Path(made) / f"{name}.so"
+        write_file(file, library)
+        compiled, given, agreement = Compiled(file), None, None
     if arguments.check:
         given, agreement = _checked(arguments, model, program, compiled)
     if arguments.library:

@@ -22,7 +22,7 @@ from luciole.tools.common.command import (
     run_program,
 )
 from luciole.tools.proving.files import show_proof, write_proved
-from luciole.tools.proving.options import add_proof, asked_split, without
+from luciole.tools.proving.options import add_proof, asked_split, asked_training
 
 if TYPE_CHECKING:
     from luciole.interpreter.records import Track
@@ -161,7 +161,9 @@ def _add_finetune_arguments(parser: argparse.ArgumentParser) -> None:
     tune = parser.add_argument_group("fine-tuning (needs the extra tensorflow; no labels needed)")
     tune.add_argument("--finetune", type=int, metavar="EPOCHS", help="train the learned layers")
     tune.add_argument(
-        "--finetune-data", metavar="DATA", help="records to train on (default: the input data)"
+        "--finetune-data",
+        metavar="N|DATA",
+        help="records to train on: the first N of the input data, or others (default: all of it)",
     )
     tune.add_argument("--labels", metavar="NAME", help="labels to use as well: an array or FILE")
     tune.add_argument(
@@ -280,13 +282,11 @@ def _training_data(arguments: argparse.Namespace, model: Model, split: Split) ->
     work of fitting it.
     """
     from luciole.lquantizer.training.labels import Labels
-    from luciole.tools.data import Data, asked_data
+    from luciole.tools.data import Data
 
     data = Data(dict(split.learned))
     if arguments.finetune_data or arguments.labels or arguments.calibration:
-        source, labels = arguments.finetune_data or arguments.input_data, arguments.labels
-        read = asked_data(arguments, model.graph, source, labels=labels, note=" (fine-tuning)")
-        data = without(read, split)
+        data = asked_training(arguments, model.graph, split, "finetune_data", "fine-tuning")
     if arguments.labels and data.labels is not None:
         Labels.of(model, data.records, data.labels, arguments.labelled_output)
     _check_trainable(model, data, arguments)

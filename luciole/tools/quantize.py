@@ -303,7 +303,9 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.sensitivity:
         return _show_sensitivity(model, records, options, arguments)
     begun = perf_counter()
-    training = training_data(arguments, model, split) if is_trained(arguments) else None
+    training = None
+    if is_trained(arguments) and split is not None:
+        training = training_data(arguments, model, split)
     with console.tracked(arguments.json) as track:
         result = api.quantize(model, records, options, proof=False, track=track)
         if training is not None:

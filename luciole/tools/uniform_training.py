@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from luciole.tools.common import console
 from luciole.tools.common.command import UsageError
-from luciole.tools.proving.options import without
+from luciole.tools.proving.options import asked_training
 
 if TYPE_CHECKING:
     from luciole.interpreter.records import Track
@@ -21,11 +21,9 @@ if TYPE_CHECKING:
 
 _DELAY, _FREEZE = 0.1, 0.7
 """Shares of the steps of ``--qat`` before tensors are rounded, and until ranges follow batches."""
-_OPTIONS = (
-    *("tune_data", "tune_weights", "tune_biases", "labels", "labelled_output"),
-    *("label_weight", "learning_rate"),
-    *("gradient", "loss", "restarts", "shift", "mirror"),
-)
+_OF_WEIGHTS = ("labels", "labelled_output", "label_weight")
+_OF_THRESHOLDS = ("tune_weights", "tune_biases")
+_OF_BOTH = ("tune_data", "learning_rate", "gradient", "loss", "restarts", "shift", "mirror")
 
 
 def add_training_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,15 +74,15 @@ def check_training(arguments: argparse.Namespace) -> None:
             raise UsageError(f"--{name} is {epochs}: at least 1 epoch is needed")
     if arguments.tune is not None and arguments.qat is not None:
         raise UsageError("--tune and --qat do not go together: train in one of the two ways")
-    given = [name for name in _OPTIONS if vars(arguments)[name]]
-    if given and not is_trained(arguments):
-        raise UsageError(f"--{given[0]} goes with --tune EPOCHS or --qat EPOCHS")
-    for name in ("labels", "labelled_output", "label_weight"):
+    for name in _OF_WEIGHTS:
         if arguments.qat is None and vars(arguments)[name]:
             raise UsageError(f"--{name} goes with --qat EPOCHS")
-    for name in ("tune_weights", "tune_biases"):
+    for name in _OF_THRESHOLDS:
         if arguments.tune is None and vars(arguments)[name]:
             raise UsageError(f"--{name} goes with --tune EPOCHS: --qat trains all")
+    for name in _OF_BOTH:
+        if vars(arguments)[name] and not is_trained(arguments):
+            raise UsageError(f"--{name} goes with --tune EPOCHS or --qat EPOCHS")
     for name in ("labelled_output", "label_weight"):
         if vars(arguments)[name] is not None and not arguments.labels:
             raise UsageError(f"--{name} goes with --labels NAME")
@@ -116,25 +114,13 @@ def settings(arguments: argparse.Namespace) -> UniformSettings:
     )
 
 
-def training_data(arguments: argparse.Namespace, model: Model, split: Split | None) -> Data:
+def training_data(arguments: argparse.Namespace, model: Model, split: Split) -> Data:
     """Read the records to train on, with labels where these are asked for, but those that judge the
-    file. Raises QuantizeError for
-    labels that the network cannot be trained to.
+    file. Raises QuantizeError for labels that the network cannot be trained to.
     """
     from luciole.lquantizer.training.labels import Labels
-    from luciole.tools.data import asked_data
 
-    wanted = arguments.tune_data or ""
-    source, limit = (arguments.data, int(wanted)) if wanted.isdigit() else (wanted, None)
-    data = asked_data(
-        arguments,
-        model.graph,
-        source or arguments.data,
-        limit=limit,
-        labels=arguments.labels,
-        note=" (training)",
-    )
-    data = data if split is None else without(data, split)
+    data = asked_training(arguments, model.graph, split, "tune_data", "training")
     if arguments.labels and data.labels is not None:
         Labels.of(model, data.records, data.labels, arguments.labelled_output)
     return data
@@ -167,4 +153,6 @@ def train(
         result.report.warnings.append(line)
     result.model = tuned.model
     result.rounded = None
+    if result.ranges is not None:
+        result.ranges = result.ranges.of_integers(tuned.model)
     result.report.finetuning = [asdict(epoch) for epoch in tuned.history]

@@ -161,7 +161,7 @@ def test_programs_refuse_what_is_no_model(
         ({"weight_bits": "0"}, "--weight_bits is 0: 1 to 4 are possible"),
         ({"output_model": "answer.pt"}, "answer.pt: can write .circle, .tflite and .onnx, not .pt"),
         ({"output_model": "answer.tflite"}, "answer.tflite: only .circle holds layers"),
-        ({"calibration": "0"}, "limit is 0, at least 1 record is needed"),
+        ({"calibration": "0"}, "--calibration is 0: at least 1 record is needed"),
         ({"preprocess": "y/255"}, "preprocess "),
         ({"preprocess": "x/"}, "preprocess 'x/' is not an expression"),
         ({"preprocess": "__import__('os')"}, "preprocess "),

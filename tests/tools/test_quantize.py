@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import luciole
-from luciole.ir import TensorType
+from luciole.ir import Array, Model, TensorType
 from luciole.ir.ops.softmax import Softmax
+from luciole.ir.quantization import stored_parameters
+from luciole.lquantizer import QuantizeError
 from luciole.tools import lquantizer, quantize
 from luciole.tools.main import main
 from tests.lquantizer.test_mixed import weights_by_kind
@@ -118,7 +121,7 @@ def test_sensitivity_is_a_table_with_bars_and_json(
 def test_mixed_bits_are_searched_by_one_command(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = "--scheme mixed --target_drop 5 --data data.npz:x_train --report r.json"
+    words = "--scheme mixed --target_drop 5 --data data.npz:x_train --report r.json --no-proof"
     assert run(f"net.tflite -o q.tflite {words}") == 0
     assert "15 records held back" in capsys.readouterr().out
     judged = json.loads((folder / "r.json").read_text())["judged"]
@@ -137,7 +140,6 @@ def test_mixed_bits_are_searched_by_one_command(
         ),
         ("net.tflite -o q.tflite --scheme int9", "scheme is 'int9'"),
         ("net.tflite -o q.tflite --scheme int8", "learns from data: give --data"),
-        ("net.tflite -o q.tflite --scheme dynamic --data data.npz:x_train", "needs no data"),
         (
             "net.tflite -o q.tflite --scheme int8 --ranges odd --data data.npz:x_train",
             "ranges is 'odd'",
@@ -146,6 +148,12 @@ def test_mixed_bits_are_searched_by_one_command(
         (f"{STATIC} --tune 0", "at least 1 epoch"),
         (f"{STATIC} --tune 1 --qat 1", "--tune and --qat do not go together"),
         (f"{STATIC} --mirror", "--mirror goes with --tune EPOCHS or --qat EPOCHS"),
+        (f"{STATIC} --labels y_train", "--labels goes with --qat EPOCHS"),
+        (f"{STATIC} --tune_biases", "--tune_biases goes with --tune EPOCHS"),
+        (f"{STATIC} --tune 1 --tune_data 0", "--tune_data is 0: at least 1 record is needed"),
+        (f"{STATIC} --tune 1 --tune_data -3", "--tune_data is -3: at least 1 record is needed"),
+        (f"{STATIC} --calibration 0", "--calibration is 0: at least 1 record is needed"),
+        (f"{STATIC} --calibration -5", "--calibration is -5: at least 1 record is needed"),
         (f"{STATIC} --tune 1 --labels y_train", "--labels goes with --qat EPOCHS"),
         (f"{STATIC} --qat 1 --tune_weights", "--tune_weights goes with --tune EPOCHS"),
         (f"{STATIC} --qat 1 --label_weight 0.3", "--label_weight goes with --labels NAME"),
@@ -187,6 +195,49 @@ def test_a_network_is_trained_on_the_way(
     assert [e["epoch"] for e in report["finetuning"]] == list(range(int(words.split()[1]) + 1))
     kinds = {op.kind for op in luciole.load(folder / "q.tflite").graph.ops}
     assert kinds == {"QUANTIZE", "FULLY_CONNECTED", "TANH", "SOFTMAX", "DEQUANTIZE"}
+
+
+def test_saved_ranges_are_those_that_training_found(folder: Path) -> None:
+    pytest.importorskip("tensorflow")
+    logits(folder)
+    words = f"{STATIC} --rounding nearest"
+    assert run(f"{words} --save_ranges before.json") == 0
+    assert run(f"{words} --tune 3 --learning_rate 0.02 --save_ranges after.json") == 0
+    trained = luciole.load(folder / "q.tflite")
+    before, after = (
+        luciole.quantize("net.tflite", scheme="int8", rounding="nearest", ranges_from=file).model
+        for file in ("before.json", "after.json")
+    )
+    assert steps(before) != steps(trained)
+    assert steps(after) == steps(trained)
+
+
+def steps(model: Model) -> list[tuple[float, int]]:
+    """Scales and zero points of what is computed, as the file has them."""
+    found = [stored_parameters(v) for v in model.graph.values if v.producer and v.quantization]
+    return [(float(scale[0]), int(point[0])) for scale, point in found]
+
+
+@pytest.mark.parametrize("scheme", ["int8", "w2a4"])
+@pytest.mark.parametrize("asked", ["7", "26", "other.npz"])
+def test_tune_data_names_the_first_records_that_do_not_judge_or_a_file(
+    folder: Path, scheme: str, asked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("tensorflow")
+    logits(folder)
+    x, seen = random(3, 30, 20), []
+    np.savez(folder / "other.npz", x=random(4, 11, 20))
+
+    def watching(student: object, teacher: object, data: Mapping[str, Array], **_: object) -> None:
+        seen.append(data["x"])
+        raise QuantizeError("that is enough")
+
+    monkeypatch.setattr(luciole.api, "finetune", watching)
+    words = f"net.tflite -o q.circle --data data.npz:x_train --scheme {scheme}"
+    assert run(f"{words} --tune 1 --tune_data {asked}") == 1
+    wanted = np.delete(x, [9, 19, 29], 0)  # a tenth judges
+    wanted = random(4, 11, 20) if asked == "other.npz" else wanted[: int(asked)]
+    np.testing.assert_array_equal(seen[0], wanted)
 
 
 def logits(folder: Path) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,10 @@ import numpy as np
 
 from luciole.files import write_file
 from luciole.files.places import Path_
+from luciole.ir import Graph, Model, TensorType
+from luciole.ir.equalization import equalized, original_name
+from luciole.ir.ops.quantize import Dequantize, Quantize
+from luciole.ir.quantization import Affine, affine_of
 from luciole.ir.text.common import one_line
 from luciole.ir.text.json_reading import parse_json
 from luciole.lquantizer.calibration.seen import Seen
@@ -76,6 +80,31 @@ class TensorRange:
         return self.found is None or (self.low, self.high) != (self.found.low, self.found.high)
 
 
+def _integers(graph: Graph) -> dict[str, Affine]:
+    """Find how integers stand for tensors, by the names of these in the float network: an end that
+    stays float is one of what a QUANTIZE makes of it, or a DEQUANTIZE makes it of.
+    """
+    notes = equalized(graph)
+    affines: dict[str, Affine] = {}
+    pairs = [(value, value) for value in graph.values]
+    for op in graph.ops:
+        if isinstance(op, Quantize | Dequantize):
+            pairs += [(op.input, op.output), (op.output, op.input)]
+    for value, coded in pairs:
+        affine = affine_of(coded)
+        if affine is not None:
+            affines.setdefault(original_name(value, notes), affine)
+    return affines
+
+
+def _reached(affine: Affine) -> tuple[float, float]:
+    """Find the least and the largest number of a tensor's integers; those of 16 bits, whose zero
+    point is 0, are made of what reaches as far on both sides.
+    """
+    (low, *_), (high, *_) = affine.range
+    return float(-high if affine.dtype == TensorType.INT16 else low), float(high)
+
+
 @dataclass(frozen=True)
 class Rescaled:
     """What the channels between two layers, by the names of their results, are multiplied by."""
@@ -99,6 +128,17 @@ class Ranges:
     """Results of operators that integers would ruin."""
     source: str = field(default="ranges", compare=False)
     """What sentences call them."""
+
+    def of_integers(self, model: Model) -> Ranges:
+        """Give the tensors that are integers in a network the ranges that these reach, as after a
+        training; of others what is known stays.
+        """
+        known = _integers(model.graph)
+        tensors = dict(self.tensors)
+        for name in known.keys() & tensors.keys():
+            low, high = _reached(known[name])
+            tensors[name] = replace(tensors[name], low=low, high=high)
+        return replace(self, tensors=tensors)
 
     def to_json(self) -> dict[str, Any]:
         """Turn the ranges into plain JSON values."""

@@ -32,6 +32,7 @@ from luciole.lquantizer.calibration.products import Product, weight_rows
 from luciole.lquantizer.calibration.saved import Rescaled
 from luciole.lquantizer.calibration.watch import watched
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.network.bounds import highest, intervals_of
 from luciole.lquantizer.rewrite.integers import set_bias, weight_slot
 from luciole.schema.enums import ActivationFunctionType
 
@@ -76,8 +77,9 @@ Done = tuple[Pair, Floats]
 """Layers between which channels were rescaled, and what they were multiplied by."""
 Judge = Callable[[Pair, list[Floats]], list[float]]
 """Finds how far quantizing moves what a pair computes, for each of several scales."""
-Error = Callable[[Model, str, Array], float]
-"""How far the quantized output of a model of two layers is from the float one, for an input."""
+Error = Callable[[Pair, Model, str, Array], float]
+"""How far the quantized output of two layers, in a model of their own, is from the float one, for
+an input."""
 
 
 class Peaks(NamedTuple):
@@ -119,20 +121,28 @@ RULES: dict[str, Rule] = {
 """What channels are multiplied by, by the name of the rule: the same peak for the weights of every
 output in front, the same peak in between, or the same peaks on both sides."""
 
+WITHOUT_RECORDS = ("weights", "equal")
+"""Rules that ask for weights alone, the one to choose first."""
+
 
 def rescale(
     model: Model,
     pairs: Sequence[Pair],
-    records: Records,
+    records: Records | None,
     batch: int,
     rules: Sequence[Rule],
     judge: Judge | None,
 ) -> list[Done]:
     """Rescale between layers of a float network: by the first rule, or where there is a ``judge``
-    by whatever moves them least, scales of 1 among that. Returns what was done.
+    by whatever moves them least, scales of 1 among that. Without records, which rules and a judge
+    may ask for, channels are left alone that may be cut off. Returns what was done.
     """
     done = []
-    for pair, reached in zip(pairs, _reached(model, pairs, records, batch), strict=True):
+    if records is None:
+        peaks = _bounded(model.graph, pairs)
+    else:
+        peaks = _reached(model, pairs, records, batch)
+    for pair, reached in zip(pairs, peaks, strict=True):
         scales = [_scales(pair, reached, rule) for rule in rules]
         chosen = scales[0] if judge is None else _best(pair, scales, judge)
         if (chosen != 1).any():
@@ -250,6 +260,16 @@ def _reached(model: Model, pairs: Sequence[Pair], records: Records, batch: int) 
         yield np.asarray(np.max(kept, 0), np.float64)
 
 
+def _bounded(graph: Graph, pairs: Sequence[Pair]) -> Iterator[Floats]:
+    """Bound the largest number of each channel between two layers that is cut off above; 1 where
+    nothing is.
+    """
+    intervals = intervals_of(graph)
+    for pair in pairs:
+        highs, (_, limit) = highest(pair.front, intervals), pair.limits
+        yield np.clip(highs, 0, limit) if np.isfinite(limit) else np.ones_like(highs)
+
+
 def _row_peaks(op: Product) -> Floats:
     return _floored(np.abs(weight_rows(op)).max(1))
 
@@ -308,7 +328,7 @@ def judge_alone(
         changing = [op for one in left for op in (one.front, one.back)]
         batches = front.run([pair.front.input], [one.front.input for one in left[1:]], changing)
         inputs = np.concatenate([a for _, (a,) in batches])
-        return [error(*_alone(model.graph, pair, one), inputs) for one in tried]
+        return [error(pair, *_alone(model.graph, pair, one), inputs) for one in tried]
 
     return judge
 

@@ -141,7 +141,7 @@ class Trials:
         that does.
         """
         known, work = known_of(options), float_network(model)
-        prepare(work, records, options, known)
+        prepare(work, records, options, known, dict.fromkeys(work.graph.ops, options.types))
         batch, count = batch_size(Interpreter(work), records), len(next(iter(records.values())))
         values = [v for v in work.graph.values if is_float(v) and (v.producer or v.is_input)]
         known.limits.watch(work, values, records, batch, track("ranges", count))

@@ -3,41 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
-from functools import partial
 
-import numpy as np
-
-from luciole.interpreter import Interpreter
 from luciole.interpreter.records import (
     Records,
     Track,
     check_records,
     digests,
-    outputs_of,
     untracked,
 )
-from luciole.ir import Array, Graph, Model, Op
+from luciole.ir import Graph, Model, Op
 from luciole.ir.equalization import forget_missing
 from luciole.ir.names import short_names
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTMLayer
 from luciole.ir.passes.remove_dead import remove_dead, remove_dead_buffers
-from luciole.lquantizer.calibration.saved import Rescaled
 from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.network.choices import Choices, everywhere
 from luciole.lquantizer.network.grids import unsaid
 from luciole.lquantizer.network.real import check_float
-from luciole.lquantizer.network.rescale import (
-    RULES,
-    Done,
-    factors_of,
-    judge_alone,
-    note_factors,
-    pairs_of,
-    rescale,
-    rescale_again,
-)
+from luciole.lquantizer.network.rescale import note_factors
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.report import LayerReport, Report
 from luciole.lquantizer.rewrite.integers import stored_bytes
@@ -47,11 +31,9 @@ from luciole.lquantizer.uniform.fake_quant import Given
 from luciole.lquantizer.uniform.limits import Limits, given_ranges
 from luciole.lquantizer.uniform.places import float_operators, integers_of, reasons, types_of
 from luciole.lquantizer.uniform.preparation import prepared
-from luciole.lquantizer.uniform.walk import Known, Walked, recurrent, round_plainly, walk
+from luciole.lquantizer.uniform.rescaling import rescale_channels
+from luciole.lquantizer.uniform.walk import Known, Walked, recurrent, walk
 from luciole.lquantizer.uniform.weights_alone import learn_weights, store_weights
-
-_JUDGES = 48
-"""Records that say which rescaling is best, at the most."""
 
 
 def quantize_uniform(
@@ -84,14 +66,15 @@ def quantize_uniform(
     warnings = start.warnings(has_data=records is not None)
     if takes_data and needs_data and records is None:
         raise QuantizeError(f"the scheme {options.scheme} learns from data: give some")
-    if takes_data and not ready:
-        prepare(work, records, options, known, rescaled=bool(integers))
+    if not ready:
+        prepare(work, records, options, known, schemes)
     walked, rounded = Walked({}, {}, set()), None
     if start.given.tensors and records is None:
         integers = _said(work.graph, integers, start.given)
     if integers:
         walked = walk(work, records, integers, options, track or untracked, known, start.given)
-        note_factors(work.graph, known.limits.factors)
+    note_factors(work.graph, known.limits.factors)
+    if integers:
         ends = options.input_type, options.output_type
         rounded = Rounded(work, frozenset(walked.integers), *ends).copy()
         finish(work, walked.integers, *ends)
@@ -143,26 +126,17 @@ def prepare(
     records: Records | None,
     options: UniformOptions,
     known: Known,
-    *,
-    rescaled: bool = True,
+    schemes: Mapping[Op, Scheme],
 ) -> None:
-    """Check the data, and rescale channels unless that is unwanted: as it was done when ranges that
-    are given were found, else as the options say.
+    """Check the data, and rescale channels between the layers that get ``schemes``, unless that is
+    unwanted.
 
-    Raises QuantizeError for data that cannot be used.
+    Raises QuantizeError for data that cannot be used, and as ``rescale_channels`` does.
     """
     if records is not None:
         check_records(work.graph, records)
         check_finite(records)
-    limits = known.limits
-    if limits.given is not None:
-        done = rescale_again(work.graph, limits.rescaled)
-    elif rescaled and records is not None:
-        done = _rescale(work, records, options, known)
-        limits.rescaled = tuple(Rescaled(*pair.names, tuple(s.tolist())) for pair, s in done)
-    else:
-        done = []
-    limits.factors = factors_of(done)
+    rescale_channels(work, records, options, known, schemes)
 
 
 def schemes_inside(work: Model, options: UniformOptions) -> dict[Op, Scheme]:
@@ -213,33 +187,6 @@ def _weights_alone(
         missing = where if alone or not schemes else "operator has a form on integers"
         raise QuantizeError(f"nothing to quantize: no {missing}")
     return reports
-
-
-def _rescale(work: Model, records: Records, options: UniformOptions, known: Known) -> list[Done]:
-    """Rescale channels as the options say, judged by a few of the records."""
-    pairs = [] if options.rescale == "none" else list(pairs_of(work.graph))
-    if not pairs:
-        return []
-    some = {name: array[:: -(-len(array) // _JUDGES)] for name, array in records.items()}
-    batch = min(known.batch_of(work, records), len(next(iter(some.values()))))
-    if options.rescale != "auto":
-        return rescale(work, pairs, some, batch, [RULES[options.rescale]], None)
-    quick = replace(options, rounding="nearest", ranges="min_max", rescale="none")
-    quick = replace(quick, per_operator=None, config=None)
-    quick = replace(quick, input_type="float32", output_type="float32")
-    judge = judge_alone(work, pairs, some, batch, partial(_error, options=quick, batch=batch))
-    return rescale(work, pairs, some, batch, list(RULES.values()), judge)
-
-
-def _error(model: Model, name: str, inputs: Array, *, options: UniformOptions, batch: int) -> float:
-    """Compute the mean squared error that rounding makes of the output of a small model."""
-    rounded, records = model.clone(), {name: inputs}
-    schemes = integers_of(dict.fromkeys(rounded.graph.ops, options.types))
-    integers = round_plainly(rounded, records, schemes, options, batch)
-    finish(rounded, integers, options.input_type, options.output_type)
-    found, wanted = (outputs_of(Interpreter(m), records, batch=batch) for m in (rounded, model))
-    pairs = zip(found.values(), wanted.values(), strict=True)
-    return float(np.mean([np.square(a - b, dtype=np.float64).mean() for a, b in pairs]))
 
 
 def _report(reports: Mapping[Op, LayerReport], names: Mapping[Op, str]) -> Report:

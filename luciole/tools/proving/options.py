@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from luciole.tools.common import console
+from luciole.tools.common.command import UsageError
 
 if TYPE_CHECKING:
     from luciole.ir import Graph
@@ -37,6 +38,7 @@ def asked_split(
     from luciole.tools.data import asked_data
 
     most: int | None = arguments.calibration
+    check_count("calibration", most)
     beside = 0 if arguments.no_proof or not most else judges_beside(most)
     limit = None if most is None else most + beside
     data = asked_data(arguments, graph, path, limit=limit, labels=labels)
@@ -47,6 +49,39 @@ def asked_split(
     if learned < data.count:
         console.say(f"data: {learned} records teach, {split.judges.count} judge the file")
     return split
+
+
+def check_count(option: str, count: int | None) -> None:
+    """Raise UsageError where an option asks for less than one record."""
+    if count is not None and count < 1:
+        raise UsageError(f"--{option} is {count}: at least 1 record is needed")
+
+
+def asked_training(
+    arguments: argparse.Namespace, graph: Graph, split: Split, option: str, note: str
+) -> Data:
+    """Read the records to train on, none of which judges the file: what an ``option`` names, else
+    those that there are to learn from; a number asks for the first so many of these. Raises
+    UsageError for fewer than one, and what ``load_data`` does.
+    """
+    from luciole.lquantizer.judging.records import HELD_BACK
+    from luciole.tools.data import Data, asked_data
+
+    named: str = vars(arguments)[option] or ""
+    own = arguments.data if "data" in arguments else arguments.input_data
+    count = int(named) if named.lstrip("-").isdecimal() else None
+    check_count(option, count)
+    judging = split.judges.count if split.judges.origin == HELD_BACK else 0
+    limit = None if count is None else count + judging
+    source = own if count is not None else named or own
+    read = asked_data(
+        arguments, graph, source, limit=limit, labels=arguments.labels, note=f" ({note})"
+    )
+    data = without(read, split)
+    if count is None or data.count <= count:
+        return data
+    labels = None if data.labels is None else data.labels[:count]
+    return Data({name: array[:count] for name, array in data.records.items()}, labels)
 
 
 def without(data: Data, split: Split) -> Data:

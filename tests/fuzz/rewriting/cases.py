@@ -88,6 +88,12 @@ class Case:
         return forms.of_model(self.network.model, self.network.records)
 
     @cached_property
+    def twin(self) -> tuple[Network, Outputs]:
+        """The same function with even channels, and its outputs."""
+        twin = networks.network(self.seed, self.number, even=True)
+        return twin, forms.of_model(twin.model, twin.records)
+
+    @cached_property
     def floor(self) -> plainly.Floor | None:
         """The network that is rounded plainly, None for one with state."""
         net = self.network
@@ -141,7 +147,7 @@ class Case:
         try:
             file = forms.written(result.model)
             outputs = self._twice(job, file)
-        except LucioleError as error:  # what was written must run
+        except LucioleError as error:  # what was written must load and run
             if scheme.name == "one":  # which writes what kernels elsewhere run
                 raise
             self._see(job, "does not run", [str(error)[:300]])
@@ -196,8 +202,7 @@ class Case:
         kept = scheme.choices.get("rescale") == "none"
         if not self.network.uneven or scheme.name not in schemes.TWINS or unseen or kept:
             return
-        twin = networks.network(self.seed, self.number, even=True)
-        floats = forms.of_model(twin.model, twin.records)
+        twin, floats = self.twin
         if any(judging.unequal(floats, self.floats)):
             return  # a RELU6 cuts other numbers off
         others = forms.of_model(self._quantized(twin, scheme).model, twin.records)

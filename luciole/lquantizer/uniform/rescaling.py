@@ -1,0 +1,137 @@
+"""Rescale channels in front of uniform quantization: judged with records, by weights alone without
+any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from luciole.interpreter import Interpreter
+from luciole.interpreter.records import Records, outputs_of
+from luciole.ir import Array, Model, Op
+from luciole.ir.analysis.weights import has_weights
+from luciole.lquantizer.calibration.saved import Rescaled
+from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.network.rescale import (
+    RULES,
+    WITHOUT_RECORDS,
+    Done,
+    Pair,
+    factors_of,
+    judge_alone,
+    pairs_of,
+    rescale,
+    rescale_again,
+)
+from luciole.lquantizer.rewrite.rounded import finish
+from luciole.lquantizer.schemes import Scheme, UniformOptions
+from luciole.lquantizer.uniform.places import integers_of
+from luciole.lquantizer.uniform.walk import Known, round_plainly
+from luciole.lquantizer.uniform.weights_alone import store_weights
+
+_JUDGES = 48
+"""Records that say which rescaling is best, at the most."""
+
+
+def rescale_channels(
+    work: Model,
+    records: Records | None,
+    options: UniformOptions,
+    known: Known,
+    schemes: Mapping[Op, Scheme],
+) -> None:
+    """Rescale channels between the layers that get ``schemes``, and note it in what is ``known``:
+    as it was done when ranges that are given were found, else as the options say.
+
+    Raises QuantizeError for a rule that needs records where there are none, and for ranges of a
+    network that was rescaled elsewhere.
+    """
+    limits = known.limits
+    if limits.given is not None:
+        done = rescale_again(work.graph, limits.rescaled)
+    else:
+        done = _rescale(work, records, options, known, schemes)
+        limits.rescaled = tuple(Rescaled(*pair.names, tuple(s.tolist())) for pair, s in done)
+    limits.factors = factors_of(done)
+
+
+def _rescale(
+    work: Model,
+    records: Records | None,
+    options: UniformOptions,
+    known: Known,
+    schemes: Mapping[Op, Scheme],
+) -> list[Done]:
+    """Rescale channels as the options say, judged by a few of the records."""
+    rounded = {op: types for op, types in schemes.items() if types.rounds_to_integers}
+    names = _rules(options, has_records=records is not None) if rounded else []
+    pairs = [pair for pair in pairs_of(work.graph) if {pair.front, pair.back} & rounded.keys()]
+    if not names or not pairs:
+        return []
+    rules = [RULES[name] for name in names]
+    if records is None:
+        return rescale(work, pairs, None, 1, rules, None)
+    some = {name: array[:: -(-len(array) // _JUDGES)] for name, array in records.items()}
+    batch = min(known.batch_of(work, records), len(next(iter(some.values()))))
+    if options.rescale != "auto":
+        return rescale(work, pairs, some, batch, rules, None)
+    judge = judge_alone(work, pairs, some, batch, _Rounding.of(options, rounded, batch).error)
+    return rescale(work, pairs, some, batch, rules, judge)
+
+
+def _rules(options: UniformOptions, *, has_records: bool) -> list[str]:
+    """Name the rules that are tried. Raises QuantizeError for one that needs records where there
+    are none.
+    """
+    if options.rescale == "none":
+        return []
+    if options.rescale == "auto":
+        return list(RULES) if has_records else [WITHOUT_RECORDS[0]]
+    if not has_records and options.rescale not in WITHOUT_RECORDS:
+        others = " and ".join(WITHOUT_RECORDS)
+        why = f"rescale {options.rescale} learns from data"
+        raise QuantizeError(f"{why}: give some, or take one of {others}")
+    return [options.rescale]
+
+
+@dataclass(frozen=True)
+class _Rounding:
+    """How the layers of a network are rounded to see what that does to two of them."""
+
+    options: UniformOptions
+    schemes: Mapping[Op, Scheme]
+    batch: int
+
+    @classmethod
+    def of(cls, options: UniformOptions, schemes: Mapping[Op, Scheme], batch: int) -> _Rounding:
+        """Round quickly: to the nearest."""
+        quick = replace(options, rounding="nearest", rescale="none")
+        quick = replace(quick, per_operator=None, config=None)
+        return cls(replace(quick, input_type="float32", output_type="float32"), schemes, batch)
+
+    def error(self, pair: Pair, model: Model, name: str, inputs: Array) -> float:
+        """Compute the mean squared error that rounding makes of the output of a model of two
+        layers.
+        """
+        rounded, records = model.clone(), {name: inputs}
+        schemes = self._schemes(pair, rounded)
+        integers = integers_of(schemes)
+        quick = replace(self.options, ranges="min_max")
+        done = round_plainly(rounded, records, integers, quick, self.batch) if integers else set()
+        finish(rounded, done, quick.input_type, quick.output_type)
+        alone = {op: types for op, types in schemes.items() if types.activations is None}
+        store_weights(rounded.graph, alone, self.options)
+        models = (rounded, model)
+        found, wanted = (outputs_of(Interpreter(m), records, batch=self.batch) for m in models)
+        ends = zip(found.values(), wanted.values(), strict=True)
+        return float(np.mean([np.square(a - b, dtype=np.float64).mean() for a, b in ends]))
+
+    def _schemes(self, pair: Pair, model: Model) -> dict[Op, Scheme]:
+        """Give copies of a pair's layers their schemes, what stands between that of the second."""
+        layers = [op for op in model.graph.ops if has_weights(op)]
+        originals = dict(zip(layers, (pair.front, pair.back), strict=True))
+        named = {op: self.schemes.get(originals.get(op, pair.back)) for op in model.graph.ops}
+        return {op: types for op, types in named.items() if types is not None}
