@@ -113,7 +113,7 @@ def test_onnxruntime_computes_what_the_interpreter_does(name: str) -> None:
     why = REFUSED.get(name) or (custom and "ONNX has no operator for it")
     if why:
         with pytest.raises(UnsupportedError, match=re.escape(why)):
-            to_bytes(model, "onnx")
+            to_bytes(model, "onnx", check=False)
         return
     inputs = [recipes.given(value, name, 0) for value in model.graph.inputs]
     same(by_onnxruntime(written(model), inputs), recipes.ours(model, inputs))
