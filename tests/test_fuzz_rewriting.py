@@ -1,4 +1,4 @@
-"""Random networks by every scheme, see ``tests.fuzz.rewriting``, and that it would notice faults."""
+"""Random networks by every scheme, see ``tests.fuzz.rewriting``, and faults that are put back."""
 
 from __future__ import annotations
 
