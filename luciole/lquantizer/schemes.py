@@ -174,10 +174,22 @@ class UniformOptions:
             if end not in near:
                 raise QuantizeError(f"{name} {end.name} does not go with the scheme {self.scheme}")
 
+        self._check_rescale()
         if self.ranges_from is not None and self.types.activations is None:
             raise QuantizeError(f"ranges_from does not go with the scheme {self.scheme}")
-        if self.ranges_from is not None and self.rescale not in ("auto", "none"):
+
+    def _check_rescale(self) -> None:
+        """Refuse a rule that nothing would obey."""
+        if self.rescale in ("auto", "none"):
+            return
+        if self.ranges_from is not None:
             raise QuantizeError("rescale does not go with ranges_from, which say how it was done")
+        if self.scheme == FROM_FAKE_QUANT:
+            why = "whose ranges are those of channels as they are"
+            raise QuantizeError(f"rescale does not go with the scheme {self.scheme}, {why}")
+        if self.config is None and self.per_operator is None and not self.types.rounds_to_integers:
+            why = "whose weights have steps of their own each"
+            raise QuantizeError(f"rescale does not go with the scheme {self.scheme}, {why}")
 
     def _check(self, name: str, possible: Iterable[str], others: Iterable[str] = ()) -> None:
         """Refuse what is not possible; ``others`` are too, with options of another kind."""

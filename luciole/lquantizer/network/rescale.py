@@ -122,7 +122,9 @@ RULES: dict[str, Rule] = {
 output in front, the same peak in between, or the same peaks on both sides."""
 
 WITHOUT_RECORDS = ("weights", "equal")
-"""Rules that ask for weights alone, the one to choose first."""
+"""Rules that ask for weights alone."""
+_MADE_UP, _EXTENT = 512, 16
+"""Rows of made-up inputs of two layers, roughly, and an extent of such images that is not known."""
 
 
 def rescale(
@@ -134,8 +136,8 @@ def rescale(
     judge: Judge | None,
 ) -> list[Done]:
     """Rescale between layers of a float network: by the first rule, or where there is a ``judge``
-    by whatever moves them least, scales of 1 among that. Without records, which rules and a judge
-    may ask for, channels are left alone that may be cut off. Returns what was done.
+    by whatever moves them least, scales of 1 among that. Without records, which some rules ask for,
+    channels that may be cut off are left alone. Returns what was done.
     """
     done = []
     if records is None:
@@ -329,6 +331,22 @@ def judge_alone(
         batches = front.run([pair.front.input], [one.front.input for one in left[1:]], changing)
         inputs = np.concatenate([a for _, (a,) in batches])
         return [error(pair, *_alone(model.graph, pair, one), inputs) for one in tried]
+
+    return judge
+
+
+def judge_made_up(model: Model, error: Error, seed: int) -> Judge:
+    """Judge scales by the error of each pair as a model of its own, on inputs that are made up:
+    none below 0, as behind a RELU.
+    """
+
+    def judge(pair: Pair, tried: list[Floats]) -> list[float]:
+        x = pair.front.operands[0]
+        assert x is not None, "a layer has an input"
+        extents = [_EXTENT if n is None else n for n in x.shape[1:]]
+        count = max(8, _MADE_UP // max(1, int(np.prod(extents[:-1]))))
+        made_up = np.random.default_rng(seed).standard_normal((count, *extents), np.float32)
+        return [error(pair, *_alone(model.graph, pair, one), np.abs(made_up)) for one in tried]
 
     return judge
 

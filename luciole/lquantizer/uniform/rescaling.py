@@ -22,6 +22,7 @@ from luciole.lquantizer.network.rescale import (
     Pair,
     factors_of,
     judge_alone,
+    judge_made_up,
     pairs_of,
     rescale,
     rescale_again,
@@ -34,6 +35,8 @@ from luciole.lquantizer.uniform.weights_alone import store_weights
 
 _JUDGES = 48
 """Records that say which rescaling is best, at the most."""
+_BATCH = 16
+"""Made-up inputs that run at once."""
 
 
 def rescale_channels(
@@ -65,21 +68,25 @@ def _rescale(
     known: Known,
     schemes: Mapping[Op, Scheme],
 ) -> list[Done]:
-    """Rescale channels as the options say, judged by a few of the records."""
+    """Rescale channels as the options say, judged by a few of the records, or without any by inputs
+    that are made up.
+    """
     rounded = {op: types for op, types in schemes.items() if types.rounds_to_integers}
     names = _rules(options, has_records=records is not None) if rounded else []
     pairs = [pair for pair in pairs_of(work.graph) if {pair.front, pair.back} & rounded.keys()]
     if not names or not pairs:
         return []
-    rules = [RULES[name] for name in names]
-    if records is None:
-        return rescale(work, pairs, None, 1, rules, None)
-    some = {name: array[:: -(-len(array) // _JUDGES)] for name, array in records.items()}
-    batch = min(known.batch_of(work, records), len(next(iter(some.values()))))
-    if options.rescale != "auto":
-        return rescale(work, pairs, some, batch, rules, None)
-    judge = judge_alone(work, pairs, some, batch, _Rounding.of(options, rounded, batch).error)
-    return rescale(work, pairs, some, batch, rules, judge)
+    some, batch, judge = None, _BATCH, None
+    if records is not None:
+        some = {name: array[:: -(-len(array) // _JUDGES)] for name, array in records.items()}
+        batch = min(known.batch_of(work, records), len(next(iter(some.values()))))
+    if options.rescale == "auto":
+        error = _Rounding.of(options, rounded, batch).error
+        if some is None:
+            judge = judge_made_up(work, error, options.seed)
+        else:
+            judge = judge_alone(work, pairs, some, batch, error)
+    return rescale(work, pairs, some, batch, [RULES[name] for name in names], judge)
 
 
 def _rules(options: UniformOptions, *, has_records: bool) -> list[str]:
@@ -88,12 +95,12 @@ def _rules(options: UniformOptions, *, has_records: bool) -> list[str]:
     """
     if options.rescale == "none":
         return []
+    possible = list(RULES) if has_records else list(WITHOUT_RECORDS)
     if options.rescale == "auto":
-        return list(RULES) if has_records else [WITHOUT_RECORDS[0]]
-    if not has_records and options.rescale not in WITHOUT_RECORDS:
-        others = " and ".join(WITHOUT_RECORDS)
+        return possible
+    if options.rescale not in possible:
         why = f"rescale {options.rescale} learns from data"
-        raise QuantizeError(f"{why}: give some, or take one of {others}")
+        raise QuantizeError(f"{why}: give some, or take one of {' and '.join(possible)}")
     return [options.rescale]
 
 
