@@ -52,7 +52,8 @@ def test_even_channels_are_no_worse_for_it(scheme: str, data: dict[str, Array] |
 @pytest.mark.parametrize("rule", WITHOUT_RECORDS)
 def test_a_rule_that_is_named_is_obeyed_without_records(rule: str) -> None:
     model = network(Act.RELU, uneven=True)
-    results = [luciole.quantize(model, scheme="weights", rescale=r) for r in (rule, "none")]
+    choices: list[Any] = [rule, "none"]
+    results = [luciole.quantize(model, scheme="weights", rescale=c) for c in choices]
     names = [{value.name for value in result.model.graph.values} for result in results]
     assert {"y1/equalized", "y2/equalized"} <= names[0]
     assert not any("equalized" in name for name in names[1])

@@ -320,7 +320,8 @@ def _on_integers(op: Op) -> bool:
 
 def _no_sentence(text: str) -> Iterator[str]:
     """Say what is wrong with a refusal."""
-    if not text or "\n" in text or len(text) > _LONGEST or "Error:" in text:
+    own_fault = "what is to be saved could not be loaded" in text
+    if not text or "\n" in text or len(text) > _LONGEST or "Error:" in text or own_fault:
         yield repr(text[:300])
 
 

@@ -46,7 +46,7 @@ def _bound_one_by_one(op: Op, groups: dict[Value, Any], dtype: TensorType) -> No
 
 def _not_a_number(k: Building, op: Op) -> Term:
     """Let ONNX's own node compute: it gives NaN where one of both is."""
-    node = {Maximum: "Max", Minimum: "Min"}[type(op)]
+    node = "Max" if isinstance(op, Maximum) else "Min"
     return k.add(node, *(k.of(value) for value in op.operands if value is not None))
 
 
