@@ -98,10 +98,6 @@ class SeedEvaluator:
         """Make the network of integers of a candidate as rounding leaves it."""
         return self.start.narrowed(widths_of(self.space, candidate)).integers()
 
-    def trained_model(self, candidate: Candidate, *, final: bool) -> Model:
-        """Make the network of integers of a candidate, its weights in as few bits as it says."""
-        return self.packed(self.train(candidate, final=final).model, candidate)
-
     def packed(self, model: Model, candidate: Candidate) -> Model:
         """Store a candidate's weights in as few bits as it says, where that makes files smaller."""
         widths = widths_of(self.space, candidate).weights
