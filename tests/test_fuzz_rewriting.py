@@ -22,8 +22,8 @@ FOUND_BY = {
     5: (0, "weights4", "worse than even channels"),
     8: (5, "NaN", "differs"),
 }
-"""A network, a scheme or job, and the kind of the finding for faults that were repaired. Of faults 1
-and 3, which can be put back too, no network is known yet that shows them."""
+"""A network, a scheme or job, and the kind of the finding for faults that were repaired. No
+network is known yet that shows faults 1 and 3, which can be put back, too."""
 
 
 def rewritten(numbers: range, work: Work) -> Result:

@@ -51,7 +51,6 @@ def test_bits_that_are_searched(folder: Path, capsys: pytest.CaptureFixture[str]
         ("--exponent 5 --mantissa 5 --labels data.npz:y_train", "--labels goes with --search"),
         ("--exponent 5 --mantissa 5 --target-drop 1", "--target-drop goes with --search"),
         ("--search", "learn from data: give --data"),
-        ("--exponent 5 --mantissa 5 --data data.npz:x_train", "leave it out"),
     ],
 )
 def test_what_does_not_go_together_is_refused(
