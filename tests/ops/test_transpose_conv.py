@@ -142,8 +142,8 @@ def test_transpose_conv_keeps_unknown_dimensions() -> None:
     x = graph.add_input("x", (None, 4, 4, 5))
     op = TransposeConv(sizes, filter, x, stride_h=1, stride_w=1)
     assert op.infer_shape() == (None, None, None, 2)
-    sizes.set_data(np.array([7, 5, 5, 2], np.int32))
     graph.inputs.remove(sizes)
+    sizes.make_constant(np.array([7, 5, 5, 2], np.int32))
     assert op.infer_shape() == (7, 5, 5, 2)
 
 
