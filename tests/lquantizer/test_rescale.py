@@ -18,6 +18,9 @@ from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.calibration.saved import Rescaled
 from luciole.lquantizer.network.rescale import RULES, pairs_of, rescale, rescale_again
 from luciole.schema.enums import ActivationFunctionType as Act
+from tests.fuzz.rewriting.anywhere import uneven
+from tests.fuzz.rewriting.maker import Maker
+from tests.fuzz.rewriting.sequences import lstm
 from tests.networks import random
 
 CHANNELS = 16
@@ -154,3 +157,16 @@ def test_rescaled_layers_are_compared_with_what_they_were() -> None:
     assert {note.original for note in equalized(made.graph).values()} == {"y1", "y2"}
     assert [layer.name for layer in found.layers] == ["y1", "y2", "y3"]
     assert all(layer.measures.snr_db > 15 for layer in found.layers if layer.measures.snr_db)
+
+
+def test_layers_behind_one_with_state_are_rescaled() -> None:
+    maker = Maker((1,))
+    x = maker.input((1, 4, 6))
+    maker.graph.outputs = [uneven(maker, lstm(maker, x))]
+    data = {"x0": random(8, 20, 4, 6)}
+    result = luciole.quantize(maker.model, data, scheme="int8", proof=False)
+    one, other = (outputs_of(luciole.Interpreter(m), data) for m in (maker.model, result.model))
+    (wanted,), (rounded,) = one.values(), other.values()
+    assert np.square(rounded - wanted).mean() < 0.01 * np.square(wanted).mean()
+    assert result.ranges is not None
+    assert len(result.ranges.rescaled) == 1

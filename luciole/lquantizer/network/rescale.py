@@ -352,7 +352,7 @@ def judge_made_up(model: Model, error: Error, seed: int) -> Judge:
 
 
 def _alone(graph: Graph, pair: Pair, scales: Floats) -> tuple[Model, str]:
-    """Copy a pair into a model of its own, rescaled; what follows the second layer is left out.
+    """Copy a pair into a model of its own, rescaled; all else is left out, what has a state, too.
     Returns it with the name of its input.
     """
     copy, _ = graph.clone()
@@ -368,6 +368,9 @@ def _alone(graph: Graph, pair: Pair, scales: Floats) -> tuple[Model, str]:
     front.set_operand(0, given)
     split_activation(copy, twin.back)
     copy.inputs, copy.outputs = [given], [twin.back.output]
+    for op in reversed(list(copy.ops)):
+        if op not in (twin.front, twin.activation, twin.back):
+            copy.remove(op)
     model = Model()
     model.add_graph(copy)
     remove_dead(copy)

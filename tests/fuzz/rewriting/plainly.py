@@ -42,6 +42,8 @@ class Floor:
         self.records = records
         runs = [run(self.graph, record) for record in records]
         self.floats = _outputs(self.graph, runs)
+        arrays = (array for run in runs for array in run.values())
+        self.has_nan = any(a.dtype.kind == "f" and np.isnan(a).any() for a in arrays)
         self.limits = {
             v: _limits([run[v] for run in runs]) for v in self.graph.values if _between(v)
         }

@@ -13,8 +13,9 @@ from luciole.exporters.onnx import rules
 from luciole.exporters.onnx.building import Building
 from luciole.exporters.onnx.nodes import Term
 from luciole.interpreter.records import Records
-from luciole.ir import Array, Model, Op, TensorType, Value
+from luciole.ir import Array, Model, Op, TensorType, Value, verify
 from luciole.ir.ops.elementwise_binary import Maximum, Minimum
+from luciole.ir.passes import fuse_quantization
 from luciole.ir.quant import Like
 from luciole.ir.quantization import Affine
 from luciole.lquantizer.calibration import seen
@@ -50,8 +51,8 @@ def _not_a_number(k: Building, op: Op) -> Term:
     return k.add(node, *(k.of(value) for value in op.operands if value is not None))
 
 
-def _nothing_near(*_: object) -> dict[Op, str]:
-    """Keep nothing from poles."""
+def _nothing(*_: object) -> dict[Op, str]:
+    """Find nothing that is wrong, nor near a pole."""
     return {}
 
 
@@ -67,13 +68,17 @@ def _no_infinities(*_: object) -> dict[Value, frozenset[int]]:
 
 @contextmanager
 def _results_with_grids_of_their_own() -> Iterator[None]:
-    with patch.object(grids, "_bind", _bound_one_by_one):
+    with (
+        patch.object(grids, "_bind", _bound_one_by_one),
+        patch.object(fuse_quantization, "misplaced", _nothing),
+        patch.object(verify, "check_moved", _nothing),
+    ):
         yield
 
 
 @contextmanager
 def _poles_in_integers() -> Iterator[None]:
-    with patch.object(walk, "kept_from_poles", _nothing_near):
+    with patch.object(walk, "kept_from_poles", _nothing):
         yield
 
 
