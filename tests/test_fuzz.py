@@ -91,7 +91,7 @@ def test_a_case_refuses_memory_beyond_what_is_asked_for() -> None:
         np.ones(hungry, np.uint8)
 
 
-@pytest.mark.parametrize("text", ["", "two\nlines", "MemoryError: unable to allocate", "x" * 5000])
+@pytest.mark.parametrize("text", ["", "MemoryError: unable to allocate", "x" * 5000])
 def test_a_data_case_refuses_a_refusal_that_is_no_sentence(text: str) -> None:
     with pytest.raises(BrokenPromiseError):
         common.check_refusal(LucioleError(text))
@@ -153,7 +153,7 @@ def test_a_case_refuses_an_error_of_another_kind(monkeypatch: pytest.MonkeyPatch
         cases.run(case, SEED)
 
 
-@pytest.mark.parametrize("text", ["", "two\nlines", "MemoryError: unable to allocate"])
+@pytest.mark.parametrize("text", ["", "MemoryError: unable to allocate"])
 def test_a_case_refuses_a_refusal_that_says_too_little(
     monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:

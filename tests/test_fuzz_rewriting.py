@@ -13,7 +13,7 @@ from tests.fuzz.rewriting import judging, networks, plainly, put_back
 from tests.fuzz.rewriting.cases import Case
 from tests.fuzz.rewriting.running import Result, Work, run
 
-NETWORKS = range(20)
+NETWORKS = range(24)
 SHARE = 0.3
 """Of the schemes of each network."""
 
@@ -33,11 +33,10 @@ def rewritten(numbers: range, work: Work) -> Result:
 
 def test_random_networks_are_rewritten_soundly() -> None:
     result = rewritten(NETWORKS, Work(share=SHARE))
-    # minifloats keep no distance from poles: a variance that they round to 0 is still a finding
-    findings = [str(finding) for finding in result.findings if finding.job[0] != "minifloat"]
-    assert findings == []
+    assert list(map(str, result.findings)) == []
     ran = {name: count for (name, end), count in result.ends.items() if end == "ran"}
-    assert min(ran[name] for name in ("int8", "weights", "learned", "simulate", "C", "ONNX")) > 2
+    assert min(ran[name] for name in ("int8", "weights", "learned", "simulate", "ONNX")) > 2
+    assert ran["C"] > 0
 
 
 @pytest.mark.parametrize("number", FOUND_BY)

@@ -70,7 +70,8 @@ def test_rows_between_reshapes(batch: int | None, records: int) -> None:
 @pytest.mark.parametrize("records", [2, 40])
 def test_images_between_reshapes(batch: int | None, records: int) -> None:
     model = frames(batch)
-    result = luciole.quantize(model, random(3, records, 3, 5, 4, 2), encode_bits=4)
+    data = random(3, records, 3, 5, 4, 2)
+    result = luciole.quantize(model, data, encode_bits=4, all_layers=True)
     assert [r.skipped for r in result.report.layers] == [None]
     if records > 20:
         assert error(model, result.model, random(4, 10, 3, 5, 4, 2)) < 0.05

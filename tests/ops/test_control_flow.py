@@ -459,7 +459,7 @@ def test_a_number_that_names_no_graph_is_kept_and_refused_when_run() -> None:
     content = bytearray(to_bytes(model))
     again, _ = import_model(bytes(content))
     again.graphs.pop()
-    with pytest.raises(LucioleError, match="else_graph is no graph of the model"):
+    with pytest.raises(LucioleError, match="If 'main/y0' calls what is no graph of the model"):
         to_bytes(again)
 
 

@@ -131,7 +131,8 @@ def test_the_seed_and_the_fit_change_the_result(capsys: Capture, folder: Path) -
 
 def test_the_first_records_and_preprocessing(capsys: Capture, folder: Path) -> None:
     outcome = quantize(capsys, "--calibration", "7", "--preprocess", "x * 0 + 5")
-    assert "data: x: float32 [7,20], min 5, max 5, mean 5" in outcome.err
+    assert "data: x: float32 [23,20], min 5, max 5, mean 5" in outcome.err
+    assert "data: 7 records teach, 16 judge the file" in outcome.err
 
 
 def test_one_bit_of_positive_data_is_warned_about(capsys: Capture, folder: Path) -> None:

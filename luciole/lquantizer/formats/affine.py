@@ -38,17 +38,27 @@ def nearest_levels(weights: Array, bits: int) -> Array:
 
 def of_range(limits: Range, dtype: TensorType) -> Affine:
     """Choose scale and zero point of integers that reach from the least to the largest of
-    ``limits``, widened to hold 0, which gets a code of its own (TFLite's 8-bit quantization
-    specification). Integers of 16 bits have the zero point 0.
+    ``limits``, as ``reached`` widens them.
     """
-    low, high = min(limits[0], 0.0), max(limits[1], 0.0)
+    low, high = reached(limits, dtype)
     codes = integer_range(dtype)
     assert codes is not None, "integers have limits"
     if dtype == TensorType.INT16:
-        return Affine.single(_positive(max(-low, high) / codes[1]), 0, dtype)
+        return Affine.single(_positive(high / codes[1]), 0, dtype)
     scale = _positive((high - low) / (codes[1] - codes[0]))
     point = int(np.clip(np.round(codes[0] - low / scale), *codes))
     return Affine.single(scale, point, dtype)
+
+
+def reached(limits: Range, dtype: TensorType) -> Range:
+    """Widen limits to what integers of a type reach that are to hold them: to 0, which gets a code
+    of its own (TFLite's 8-bit quantization specification), and with 16 bits as far on both sides
+    of it, as their zero point is 0.
+    """
+    low, high = min(limits[0], 0.0), max(limits[1], 0.0)
+    if dtype == TensorType.INT16:
+        return -max(-low, high), max(-low, high)
+    return low, high
 
 
 def _positive(scale: float) -> float:

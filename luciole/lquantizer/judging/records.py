@@ -39,10 +39,13 @@ class Judges:
     @classmethod
     def made_up(cls, model: Model, seed: int = 0) -> Self:
         """Make records for a network without any: normal numbers, within the range of an input that
-        states one, and zeros or ones for an input that counts or tells.
+        states one, and zeros or ones for an input that counts or tells. Raises QuantizeError for a
+        network without inputs and for types that nothing is made up of.
         """
         generator = np.random.default_rng(seed)
         inputs = model.graph.inputs
+        if not inputs:
+            raise QuantizeError("it has no input")
         return cls({v.name: _made_up(v, generator) for v in inputs}, MADE_UP)
 
 

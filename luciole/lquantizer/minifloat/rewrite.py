@@ -17,6 +17,7 @@ from luciole.ir.ops.minifloat import MinifloatDecode, MinifloatRound
 from luciole.ir.passes.remove_dead import remove_dead, remove_dead_buffers
 from luciole.lquantizer.network.grids import is_float
 from luciole.lquantizer.rewrite.placing import behind, insert_at, read_instead
+from luciole.lquantizer.uniform.poles import kept_exact
 
 _WORTH = 256
 """Bytes that codes must save: an operator that reads them takes about as many."""
@@ -24,14 +25,16 @@ _WORTH = 256
 
 def tensors_of(graph: Graph, layers_only: bool) -> list[Value]:
     """List the tensors that become minifloats: constants but biases, inputs, and all results that
-    are computed; with ``layers_only`` just what layers multiply with each other.
+    are computed; with ``layers_only`` just what layers multiply with each other. Those that would
+    take an operator to its pole stay as they are.
     """
     if layers_only:
         found = [v for op in graph.ops if is_layer(op) for v in (*_given(op), *_multiplied(op))]
     else:
         made = [v for op in graph.ops if not op.reshapes for v in op.results]
         found = [v for op in graph.ops for v in _multiplied(op)] + [*graph.inputs, *made]
-    return [v for v in dict.fromkeys(found) if is_float(v) or _is_constant(v)]
+    exact = kept_exact(graph)
+    return [v for v in dict.fromkeys(found) if (is_float(v) or _is_constant(v)) and v not in exact]
 
 
 def to_minifloats(model: Model, formats: Mapping[Value, Minifloat]) -> Model:

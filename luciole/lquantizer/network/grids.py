@@ -19,7 +19,7 @@ from luciole.ir.dtypes import element_bits
 from luciole.ir.quant import Like
 from luciole.ir.quantization import Affine
 from luciole.ir.value import Use
-from luciole.lquantizer.formats.affine import Range, of_range
+from luciole.lquantizer.formats.affine import Range, of_range, reached
 from luciole.lquantizer.network.told_apart import ALL, fitted, hull, told_apart
 
 _WIDER = 2.0
@@ -53,9 +53,14 @@ class _Group:
     """Operators that set the limits, by what they tell apart."""
 
     @property
+    def ends(self) -> Range:
+        """What its integers reach."""
+        return reached(self.limits, self.dtype)
+
+    @property
     def reach(self) -> Range:
-        """The limits, infinitely far where there are infinities."""
-        low, high = self.limits
+        """What its integers stand for, infinitely far where there are infinities."""
+        low, high = self.ends
         return (-np.inf if -1 in self.endless else low, np.inf if 1 in self.endless else high)
 
     @property
@@ -189,7 +194,7 @@ def _told(
 
 
 def _limits(groups: Mapping[Value, _Group], value: Value) -> Range:
-    return groups[value].limits if value in groups else ALL
+    return groups[value].ends if value in groups else ALL
 
 
 def _whole(groups: Mapping[Value, _Group], value: Value) -> Range:

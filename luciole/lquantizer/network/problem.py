@@ -21,7 +21,7 @@ from luciole.lquantizer.formats.levels import Fit
 class LayerProblem:
     """One layer to learn: rows that its weights meet in the quantized network, the float network's
     outputs there [r, o], its weights [o, n] and bias [o], the record each row is from [r], and
-    whether its outputs are the network's answer.
+    whether its outputs are the network's answer, with no branch added to them.
     """
 
     rows: Rows

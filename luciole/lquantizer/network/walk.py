@@ -32,6 +32,7 @@ from luciole.lquantizer.network.preparation import (
     order_of,
     other_branch,
     prepare,
+    present,
     seen_by,
 )
 from luciole.lquantizer.network.problem import LayerProblem, LearnedLayer, Method, Scope
@@ -190,7 +191,7 @@ def problem_of(
         weight_matrix(ops[0]),
         bias_of(ops[0]),
         records,
-        is_last(ops[0]),
+        is_last(ops[0]) and not present(job),
         job.seed,
         np.concatenate(cut) if len(cut) == len(ops) else None,
     )

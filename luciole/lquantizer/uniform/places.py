@@ -70,7 +70,7 @@ def float_operators(graph: Graph, why: Mapping[Op, str]) -> list[str]:
 
 
 AS_CHOSEN = "as chosen"
-_INFINITE = "it reads or gives infinities of a constant, of which integers are none"
+_INFINITE = "it reads or gives infinities of a constant, or what is as large, which no integer is"
 _UNKNOWN_RANGE = "nothing says the range of what it reads or gives"
 
 

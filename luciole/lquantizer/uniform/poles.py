@@ -33,14 +33,21 @@ _LEAST = 30.0
 
 @dataclass(frozen=True)
 class _Held:
-    """What tensors held, and what they can hold whatever a network is fed."""
+    """What tensors held, None where nothing was watched, and what they can hold whatever a network
+    is fed.
+    """
 
-    seen: Mapping[Value, Seen]
+    seen: Mapping[Value, Seen] | None
     intervals: Mapping[Value, Interval]
 
     def is_on_both_sides(self, value: Value) -> bool:
-        """Tell whether numbers of a tensor were seen on both sides of 0."""
-        return value in self.seen and self.seen[value].low <= 0 <= self.seen[value].high
+        """Tell whether numbers of a tensor lie on both sides of 0, by what was seen if there is
+        anything.
+        """
+        if self.seen is not None:
+            return value in self.seen and self.seen[value].low <= 0 <= self.seen[value].high
+        low, high = self.intervals.get(value, (-np.inf, np.inf))
+        return low < 0 < high
 
     def is_apart(self, value: Value) -> bool:
         """Tell whether a tensor never holds 0."""
@@ -78,6 +85,24 @@ def kept_from_poles(
         kept |= new
 
 
+def kept_exact(graph: Graph) -> set[Value]:
+    """Find the tensors that no rounding may change so that it takes no operator to its pole, nor
+    loses the small numbers that decide near it, whatever the network is fed: those that have one,
+    and results and constants of what makes them.
+    """
+    held = _Held(None, intervals_of(graph))
+    kept: set[Value] = set()
+    for op in graph.ops:
+        operands = op.given_operands()
+        poles = [operands[pole.operand] for pole in poles_of(op) if not pole.finite]
+        makers = _before({op, *_around(op, held)}) - {op} if poles else set()
+        for maker in makers:
+            beside = () if is_layer(maker) else maker.operands
+            kept |= {v for v in beside if v is not None and v.is_constant} | set(maker.results)
+        kept.update(poles)
+    return kept
+
+
 def _kept(
     graph: Graph, integers: Mapping[Op, TensorType], held: _Held, grids: Grids
 ) -> dict[Op, str]:
@@ -100,9 +125,10 @@ def _reason(op: Op, held: _Held, grids: Grids) -> str | None:
     if pole is not None and (0 in pole.refused or held.may_be_below_0(values[pole.operand])):
         return reason_of(pole)
     (name, value), *others = values.items()
-    if others or value not in held.seen or name not in affines:
+    numbers = (held.seen or {}).get(value)
+    if others or numbers is None or name not in affines:
         return None  # its range is given
-    is_lossy = _snr(op, held.seen[value], affines[name], grids.tensors[op.output]) < _LEAST
+    is_lossy = _snr(op, numbers, affines[name], grids.tensors[op.output]) < _LEAST
     return FRAGILE if is_lossy else None
 
 
@@ -154,7 +180,9 @@ def _block(op: Op) -> set[Op]:
 
 
 def _makers(value: Value, held: _Held) -> set[Op]:
-    """Find what makes a tensor, back to what cannot give 0 whatever it reads, and to layers."""
+    """Find what makes a tensor, back to what cannot give 0 whatever its operands are rounded to,
+    and to layers.
+    """
     makers: set[Op] = set()
     left: list[Value | None] = [value]
     while left:
@@ -162,7 +190,9 @@ def _makers(value: Value, held: _Held) -> set[Op]:
         made = None if one is None else one.producer
         if made is not None and made.op not in makers and not is_layer(made.op):
             makers.add(made.op)
-            left += [] if held.is_apart(made.op.output) else made.op.operands
+            is_apart = held.is_apart(made.op.output)
+            given = (v for v in made.op.operands if v is not None)
+            left += [v for v in given if not is_apart or held.is_apart(v)]
     return makers
 
 

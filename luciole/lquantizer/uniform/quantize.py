@@ -81,12 +81,13 @@ def quantize_uniform(
     inner = schemes_inside(work, options) if choices is None else {}
     learned = learn_weights(work, schemes, records, options, track or untracked)
     stored = _weights_alone(work, schemes | inner, options, walked, learned)
-    reports = walked.reports | learned | stored
-    report = _report(reports, names)
+    why |= walked.lost
+    if not walked.integers and not stored and not learned:
+        raise _nothing(work.graph, schemes | inner, why)
+    report = _report(walked.reports | learned | stored, names)
     report.warnings += warnings
     report.rules = [] if options.per_operator is None else list(options.per_operator.report())
     report.tensors = known.tensors
-    why |= walked.lost
     report.floats = float_operators(work.graph, why) if takes_data else []
     _leave_out_unused(work)
     ranges = known.limits.ranges() if integers else None
@@ -168,8 +169,7 @@ def _weights_alone(
     learned: Collection[Op],
 ) -> dict[Op, LayerReport]:
     """Give layers whose tensors stay float their integers in the weights: those that ask for that,
-    those of graphs that are called, recurrent ones, and those beside a pole. Raises QuantizeError
-    where there are none, nor operators on integers or with ``learned`` ones.
+    those of graphs that are called, recurrent ones, and those beside a pole.
     """
     reports: dict[Op, LayerReport] = {}
     of_main = set(work.graph.ops)
@@ -182,11 +182,16 @@ def _weights_alone(
     for graph in work.graphs:
         reports |= store_weights(graph, alone, options, learned)
         remove_dead(graph)
-    if not walked.integers and not reports and not learned:
-        where = "layer has constant float weights"
-        missing = where if alone or not schemes else "operator has a form on integers"
-        raise QuantizeError(f"nothing to quantize: no {missing}")
     return reports
+
+
+def _nothing(graph: Graph, schemes: Mapping[Op, Scheme], why: Mapping[Op, str]) -> QuantizeError:
+    """Say that nothing became of integers, and of the first operator why."""
+    if all(types.activations is None for types in schemes.values()):
+        return QuantizeError("nothing to quantize: no layer has constant float weights")
+    listed = float_operators(graph, why)
+    first = f": {listed[0]}" if listed else ""
+    return QuantizeError(f"nothing to quantize: no operator has a form on integers{first}")
 
 
 def _report(reports: Mapping[Op, LayerReport], names: Mapping[Op, str]) -> Report:

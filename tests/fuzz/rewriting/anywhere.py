@@ -66,6 +66,8 @@ def gated(m: Maker, x: Value) -> Value:
 def halves(m: Maker, x: Value) -> Value:
     """Two uneven pieces, each on a way of its own, put together again."""
     last = len(x.dims) - 1
+    if x.dims[last] < 2:
+        return m.activated(x)
     first = m.count(1, x.dims[last] - 1)
     sizes = m.ints(first, -1 if m.chance(0.5) else x.dims[last] - first)
     parts = m.parts(SplitV(x, sizes, m.ints(last), num_splits=2))

@@ -21,7 +21,7 @@ SIZES = (40, 32, 16, 4)
 FIT = SearchOptions(
     evaluations=10, options=("w1a2", "w2a4", "dynamic", "float"), files=3, few=20, judges=60
 )
-TUNED = replace(FIT, finish="finetune:2")
+TUNED = replace(FIT, finish="finetune:10")
 
 
 @pytest.fixture(scope="module")

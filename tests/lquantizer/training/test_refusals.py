@@ -72,7 +72,7 @@ def test_models_that_do_not_fit_are_refused() -> None:
     other, _, _ = convolutional()
     assert "has no layer with learned levels: quantize it first" in refusal(student=teacher)
     assert "input 'image' is FLOAT32 [?,64] in the student" in refusal(teacher=other)
-    assert "cannot fine-tune LQ_FULLY_CONNECTED" in refusal(teacher=student)
+    assert "the teacher is quantized already: LQ_FULLY_CONNECTED" in refusal(teacher=student)
     assert "is no layer with learned levels, there is" in refusal(latents={"x": np.zeros(3)})
     hints = FinetuneSettings(hints=("nothing*",))
     assert "hint 'nothing*': student and teacher share no such tensor" in refusal(settings=hints)

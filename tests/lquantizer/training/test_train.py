@@ -122,14 +122,17 @@ def test_records_that_levels_were_not_learned_from_judge() -> None:
 def test_a_result_knows_what_it_was_learned_from() -> None:
     teacher, _, records = regression()
     few = {name: array[:300] for name, array in records.items()}
-    result = luciole.quantize(teacher, few, encode_bits=2)
+    result = luciole.quantize(teacher, few, encode_bits=2, judges=records)
     assert result.learned_from == digests(few)
     tuned = luciole.finetune(result, teacher, records, epochs=1)
     assert tuned.judges_are_new
     assert tuned.held_back.min() >= 300
     assert not luciole.finetune(result, teacher, few, epochs=1).judges_are_new
-    whole = luciole.quantize(teacher, few, scheme="int8")
+    whole = luciole.quantize(teacher, few, scheme="int8", proof=False)
     assert whole.learned_from == digests(few)
+    held_back = luciole.quantize(teacher, few, scheme="int8").learned_from
+    assert held_back < digests(few)
+    assert len(held_back) == 270
 
 
 @pytest.mark.parametrize(
