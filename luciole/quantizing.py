@@ -28,8 +28,9 @@ from luciole.lquantizer import (
 from luciole.lquantizer.calibration.doubts import doubts
 from luciole.lquantizer.compatible.choosing import Options
 from luciole.lquantizer.compatible.one import OneOptions, quantize_one
-from luciole.lquantizer.judging.proving import prove, simulated, simulation_of
+from luciole.lquantizer.judging.proving import prove
 from luciole.lquantizer.judging.records import Judges, Split
+from luciole.lquantizer.judging.simulation import simulated, simulation_of
 from luciole.lquantizer.proof import Proof
 from luciole.lquantizer.schemes import FLOAT, LEARNED, MIXED, SCHEMES
 from luciole.lquantizer.search.auto_bits import for_drop, for_size

@@ -21,7 +21,7 @@ FOUND_BY = {
     1: (6, "int8", "far from simulation"),
     2: (18, "int8", "does not run"),
     3: (13, "int8", "refused for nothing"),
-    5: (0, "weights4", "worse than even channels"),
+    5: (0, "weights", "worse than even channels"),
     8: (5, "NaN", "differs"),
 }
 """A network, a scheme or job, and the kind of the finding for each fault that was repaired."""

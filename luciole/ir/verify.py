@@ -202,7 +202,8 @@ def _known(op: Op, path: str, doubtful: bool) -> Iterator[Finding]:
         return
     for sentence in op.broken_rules():
         yield Finding(Severity.ERROR, "ATTRIBUTE", path, f"{op}: {sentence}")
-    yield from _operand_types(op, path)
+    for sentence in wrong_operand_types(op):
+        yield Finding(Severity.ERROR, "OPERAND_TYPE", path, sentence)
     yield from check_moved(op, path)
     if not op.variadic_results and len(op.results) != len(op.result_names):
         sentence = f"{op}: {len(op.results)} results, {len(op.result_names)} are declared"
@@ -249,13 +250,13 @@ def _missing_operands(op: Op) -> Iterator[str]:
             yield name
 
 
-def _operand_types(op: Op, path: str) -> Iterator[Finding]:
+def wrong_operand_types(op: Op) -> Iterator[str]:
+    """Say which operands are of an element type that the operator does not take."""
     for slot, (name, value) in enumerate(op.named_operands()):
         allowed = op.operand_field(slot).dtypes
         if value is not None and allowed and value.dtype not in allowed:
             wanted = " or ".join(t.name for t in allowed)
-            sentence = f"{op}: {name} {value.name!r} is {value.dtype.name}, {wanted} is needed"
-            yield Finding(Severity.ERROR, "OPERAND_TYPE", path, sentence)
+            yield f"{op}: {name} {value.name!r} is {value.dtype.name}, {wanted} is needed"
 
 
 def _order(graph: Graph, path: str) -> Iterator[Finding]:

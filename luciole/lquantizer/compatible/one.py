@@ -31,6 +31,7 @@ from luciole.ir.passes.remove_dead import remove_dead, remove_dead_buffers
 from luciole.ir.quantization import Affine
 from luciole.ir.text.common import one_line
 from luciole.ir.value import Use
+from luciole.ir.verify import wrong_operand_types
 from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.compatible.one_config import GRANULARITIES, TYPES, Kind, OneLayers
 from luciole.lquantizer.compatible.one_grids import OneGrids, constants_of, tensors_of
@@ -160,8 +161,10 @@ def _checked(model: Model) -> Model:
 
 
 def _check_types(graph: Graph) -> None:
-    """Raise QuantizeError for an operator whose results cannot be what they became."""
+    """Raise QuantizeError for an operator whose operands or results cannot be what they became."""
     for op in graph.ops:
+        for sentence in wrong_operand_types(op):
+            raise QuantizeError(f"ONE's numbers are not of what it reads: {sentence}")
         if op.result_dtypes() != tuple(value.dtype for value in op.results):
             raise QuantizeError(f"{op}: ONE's numbers are not of what it gives")
 

@@ -20,10 +20,9 @@ from luciole.ir import Array, LucioleError, Model, UnsupportedError, Value
 from luciole.ir.names import called
 from luciole.ir.value import shape_text
 from luciole.lquantizer.judging.records import MADE_UP, Judges
-from luciole.lquantizer.network.result import Result
+from luciole.lquantizer.judging.simulation import simulated
 from luciole.lquantizer.proof import Fidelity, OutputProof, Proof
 from luciole.lquantizer.report import error_of
-from luciole.lquantizer.uniform.simulate import simulate
 
 _SAME_DB = 60.0
 """What a file that computes the same but for rounding keeps at least: sums in another order leave
@@ -43,19 +42,6 @@ class Runtime:
 
     run: Run
     caveat: str = ""
-
-
-def simulation_of(result: Result) -> Model:
-    """Return the network in memory that a report's figures are of."""
-    return simulated(result.model) if result.rounded is None else result.rounded.model
-
-
-def simulated(model: Model) -> Model:
-    """Let a network of integers compute with floats; one without integers is returned itself."""
-    try:
-        return simulate(model).model
-    except LucioleError:
-        return model
 
 
 def prove(

@@ -20,7 +20,7 @@ from luciole.ir.quant import Like
 from luciole.ir.quantization import Affine
 from luciole.ir.value import Use
 from luciole.lquantizer.formats.affine import Range, of_range, reached
-from luciole.lquantizer.network.told_apart import ALL, fitted, hull, told_apart
+from luciole.lquantizer.network.told_apart import ALL, NOTHING, fitted, hull, told_apart
 
 _WIDER = 2.0
 """How many times wider a tensor's range may get so that it shares with others: beyond that it is
@@ -37,6 +37,8 @@ class Grids:
     operands: dict[Use, Affine] = field(default_factory=dict)
     origins: dict[Value, str] = field(default_factory=dict)
     """Why a tensor has what it has, where that is not its own range alone."""
+    cut: dict[Value, Range] = field(default_factory=dict)
+    """The ends of tensors that reach no further than their readers tell numbers apart."""
 
 
 @dataclass(eq=False)
@@ -85,7 +87,9 @@ def choose_grids(
     _fit_all(graph, groups, integers, ends, limits)
     ops = [op for op in graph.ops if op in integers]
     found = Grids()
-    for group in {id(g): g for g in groups.values()}.values():
+    for group in dict.fromkeys(groups.values()):
+        if group.readers and group.fixed is None:
+            found.cut |= dict.fromkeys(group.members, group.ends)
         affine = group.fixed or of_range(group.limits, group.dtype)
         found.tensors |= dict.fromkeys(group.members, affine)
         found.origins |= dict.fromkeys(group.members, _origin(group))
@@ -143,7 +147,8 @@ def _fit_all(
     limits: Callable[[Value, TensorType], Range],
 ) -> None:
     """Let the limits hold what readers tell apart, from the end of the network on: how far a sum's
-    terms count depends on the sum.
+    terms count depends on the sum. What was 0 throughout reaches as far as they do: kernels of sums
+    take no term whose steps are much coarser than the sum's.
     """
     places = {value: place for place, op in enumerate(graph.ops) for value in op.results}
 
@@ -152,12 +157,16 @@ def _fit_all(
 
     for group in sorted(dict.fromkeys(groups.values()), key=begin, reverse=True):
         uses = [use for value in group.members for use in _readers(value, group, integers, ends)]
-        if None in uses or not uses:
+        read = [use for use in uses if use is not None]
+        told = [_told(use, groups, integers, limits) for use in read]
+        if group.width == 0:
+            group.limits = hull([reach for reach in told if np.isfinite(reach).all()] or [NOTHING])
             continue
-        told = [_told(use, groups, integers, limits) for use in uses if use is not None]
+        if len(read) < len(uses) or not uses:
+            continue
         fitting = fitted(group.limits, group.endless, hull(told))
         if fitting != group.limits:
-            kinds = sorted({use.op.kind for use in uses if use is not None})
+            kinds = sorted({use.op.kind for use in read})
             group.limits, group.readers = fitting, ", ".join(kinds)
 
 

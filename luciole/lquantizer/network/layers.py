@@ -24,6 +24,8 @@ from luciole.lquantizer.network.ends import is_first
 from luciole.lquantizer.network.problem import Scope
 from luciole.schema.enums import FullyConnectedOptionsWeightsFormat
 
+_LISTED = 3
+"""Layers in a sentence."""
 _EMPTY = "it has no dense layer"
 _ASKED = "all_layers or a config that names it quantizes it"
 
@@ -214,5 +216,7 @@ def check_layers(
         known = ", ".join(short_names(names).values()) or "none"
         raise QuantizeError(f"config: {unused[0]!r} matches no layer; the layers are {known}")
     if not layers:
-        why = "; ".join(f"{one_line(name)}: {reason}" for name, reason in skipped.items())
+        reasons = [f"{one_line(name)}: {reason}" for name, reason in skipped.items()]
+        more = [f"and {len(reasons) - _LISTED} more"] if len(reasons) > _LISTED else []
+        why = "; ".join([*reasons[:_LISTED], *more])
         raise QuantizeError(f"nothing to quantize: {why or _EMPTY}")

@@ -15,6 +15,7 @@ from luciole.ir.value import Use
 from luciole.lquantizer.formats.affine import Range
 
 ALL: Range = (-np.inf, np.inf)
+NOTHING: Range = (0.0, 0.0)
 Reach = Callable[[Value], Range]
 """The least and the largest number of a tensor, infinite where it holds infinities."""
 

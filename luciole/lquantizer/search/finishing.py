@@ -64,7 +64,10 @@ def finished(bench: Bench, chosen: Mapping[str, str], training: Records, finish:
     """
     options = FitOptions(config=recipe(chosen), seed=bench.seed)
     if not any(is_learned(option) for option in chosen.values()):
-        return _tuned(bench, bench.fit(chosen), training, finish)
+        fitted = bench.fit(chosen)
+        if fitted.rounded is None:
+            raise QuantizeError("integers of weights alone are not trained")
+        return _tuned(bench, fitted, training, finish)
     method = OutputAware(bench.seed)
     learned = quantize_records(bench.model, bench.records, method, config_of(chosen))
     trained = replace(learned, model=_tuned(bench, learned, training, finish))

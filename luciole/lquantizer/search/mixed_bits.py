@@ -116,6 +116,8 @@ class _Search:
         """
         self.trials.learn(self.records, SCHEMES[LADDER[1]], self.track)
         self.candidates = self._measured()
+        if not self.candidates:
+            return
         steps = path(self.candidates)
         below, place, best = 0, max(1, self._place(steps)), None
         above = len(steps)

@@ -27,8 +27,11 @@ from luciole.lquantizer.rewrite.integers import insert_pairs, to_integers
 FRAGILE = "small inputs decide its result, and integers would lose them"
 _AROUND = "rounded to integers, what it gives would reach a pole"
 
-_LEAST = 30.0
-"""Decibels between an operator's result and its error, where nothing but this one is rounded."""
+_LEAST = {TensorType.INT16: 60.0}
+_LEAST_OF_BYTES = 30.0
+"""Decibels between an operator's result and its error, where nothing but this one is rounded, by
+its type: what other operators on integers of that type keep.
+"""
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,9 @@ def _reason(op: Op, held: _Held, grids: Grids) -> str | None:
     numbers = (held.seen or {}).get(value)
     if others or numbers is None or name not in affines:
         return None  # its range is given
-    is_lossy = _snr(op, numbers, affines[name], grids.tensors[op.output]) < _LEAST
+    behind = grids.tensors[op.output]
+    least = _LEAST.get(behind.dtype, _LEAST_OF_BYTES)
+    is_lossy = _snr(op, numbers, affines[name], behind) < least
     return FRAGILE if is_lossy else None
 
 

@@ -48,6 +48,7 @@ from luciole.lquantizer.methods.uniform import (
 )
 from luciole.lquantizer.network.grids import Grids, choose_grids, touched, unsaid
 from luciole.lquantizer.network.rounding import tensor_reports
+from luciole.lquantizer.network.told_apart import ALL
 from luciole.lquantizer.report import LayerReport, TensorReport, snr_db
 from luciole.lquantizer.rewrite.ends import integer_ends
 from luciole.lquantizer.rewrite.integers import (
@@ -137,6 +138,8 @@ class Known:
     integers: dict[tuple[str, int], Integers] = field(default_factory=dict)
     tensors: list[TensorReport] = field(default_factory=list)
     batch: int | None = None
+    cut: dict[str, Range] = field(default_factory=dict)
+    """Ends of tensors that reach no further than their readers tell numbers apart, by name."""
 
     def why_float(self, op: Op) -> str | None:
         """Say why integers would ruin what an operator gives, as was found before; None where they
@@ -166,6 +169,7 @@ class Known:
         for value in ends:
             _check_end(value, grids.tensors.get(value), ends[value])
         self.tensors = tensor_reports(grids, found, self.limits.rule_name)
+        self.cut = {value.name: reach for value, reach in grids.cut.items()}
         for op in recurrent(graph, schemes):
             self._prepare(graph, op, grids.tensors[op.output])
         insert_pairs(graph, grids.tensors, grids.operands, types, ends)
@@ -299,7 +303,8 @@ class _Way:
 
     def aims(self, progress: Progress) -> dict[Op, Aim]:
         """Take rows of what the float network computes in front of layers' activations, and of the
-        branches that are added there.
+        branches that are added there, as far as integers reach by intent: no layer makes up for
+        what is cut off.
         """
         if self.records is None:
             return {}
@@ -311,7 +316,8 @@ class _Way:
         how = (self.records, self.batch, self.sampling, progress)
         found = rows_of_results(self.reference, [*own, *others], *how)
         added = iter(found[len(own) :])
-        beside = [None if value is None else next(added) for value in given]
+        cut = self.known.cut
+        beside = [None if v is None else next(added).clip(*cut.get(v.name, ALL)) for v in given]
         triples = zip(products, found, beside, strict=False)
         return {op: Aim(rows, other) for op, rows, other in triples}
 

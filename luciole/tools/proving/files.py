@@ -44,7 +44,7 @@ def write_proved(
 
     ``reference`` is the float network; without ``judges`` records are made up.
     """
-    from luciole.lquantizer.judging.proving import simulation_of
+    from luciole.lquantizer.judging.simulation import simulation_of
 
     content = content_of(result.model, path)
     result.report.bytes_after = len(content)

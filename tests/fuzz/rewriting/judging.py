@@ -14,13 +14,21 @@ AS_SIMULATED = 4.0
 AS_PLAIN = 10.0
 """How many times as large as that of plain rounding: 10 dB."""
 ENOUGH = 40.0
-"""Decibels beyond which plain rounding asks for no more."""
+ENOUGH_PER_BIT = 6.0
+"""Decibels beyond which plain rounding asks for no more, in all and per bit of few weights: it may
+be closer by luck where outputs are few numbers.
+"""
+CLOSE = 45.0
+"""Decibels beyond which nothing asks for more, as in a proof."""
 AS_EVEN = 10.0
 """How many times as large as that of the same function with even channels: 10 dB."""
 STEPS = 1.0
 """How many steps of an output are no error at all."""
 FLOATS = 1e-4
-"""How far two runtimes' floats may be apart, of the largest number."""
+ROUNDED = 1e-2
+"""How far two runtimes' floats may be apart, of the largest number; and where layers round what
+they read, which another order of sums tips over.
+"""
 _SMALLEST = 1e-5
 """What is no error at all, of the largest number."""
 
@@ -28,16 +36,20 @@ Powers = list[float]
 
 
 def powers(outputs: Outputs, floats: Outputs) -> Powers:
-    """Compute the mean squared error of each output."""
-    return [
-        float(np.mean(np.square(a - b, dtype=np.float64)))
-        for a, b in zip(outputs, floats, strict=True)
-    ]
+    """Compute the mean squared error of each output [records, ...], the records left out in which a
+    comparison tips over, or a softmax: the quarter with the largest errors.
+    """
+    return [_typical(a - b) for a, b in zip(outputs, floats, strict=True)]
 
 
-def enough(errors: Powers, floats: Outputs) -> Powers:
-    """Raise errors that are smaller than anybody asks for."""
-    least = 10 ** (-ENOUGH / 10)
+def _typical(errors: Array) -> float:
+    rows = np.square(errors.reshape(len(errors), -1), dtype=np.float64).mean(1)
+    return float(np.sort(rows)[: -(len(rows) // 4) or None].mean())
+
+
+def enough(errors: Powers, floats: Outputs, bits: int) -> Powers:
+    """Raise errors that are smaller than anybody asks for of weights of so many bits."""
+    least = 10 ** (-min(ENOUGH, ENOUGH_PER_BIT * (bits or 8)) / 10)
     signals = [float(np.mean(np.square(a, dtype=np.float64))) for a in floats]
     return [max(error, least * s) for error, s in zip(errors, signals, strict=True)]
 
@@ -51,17 +63,18 @@ def decibels(error: float, floats: Array) -> float:
 def beyond(
     errors: Powers, others: Powers, times: float, floats: Outputs, steps: Sequence[float]
 ) -> Iterator[str]:
-    """Say of which outputs the error is so many times as large as another one."""
+    """Say of which outputs the error is so many times as large as another one, and not small."""
     rows = zip(errors, others, floats, steps, strict=True)
     for place, (error, other, array, step) in enumerate(rows):
         slack = (STEPS * step) ** 2 + (_SMALLEST * _peak(array)) ** 2
-        if not error <= times * other + slack:
+        small = 10 ** (-CLOSE / 10) * float(np.mean(np.square(array, dtype=np.float64)))
+        if not error <= max(times * other, small) + slack:
             ratios = [decibels(one, array) for one in (error, other)]
             yield f"output {place} has {ratios[0]:.1f} dB instead of {ratios[1]:.1f}"
 
 
 def unequal(
-    outputs: Outputs, others: Outputs, steps: Sequence[float] | None = None
+    outputs: Outputs, others: Outputs, steps: Sequence[float] | None = None, floats: float = FLOATS
 ) -> Iterator[str]:
     """Say which outputs differ by more than a step of integers, or than floats may; NaN is where
     the other has it.
@@ -77,7 +90,7 @@ def unequal(
             yield f"output {place} has NaN in {counts[0]} places instead of {counts[1]}"
         finite = np.isfinite(a) & np.isfinite(b)
         apart = np.abs(np.subtract(a, b, where=finite, out=np.zeros(a.shape)))
-        most = max(1.01 * step, FLOATS * _peak(b))
+        most = max(1.01 * step, floats * _peak(b))
         if apart.max(initial=0) > most:
             yield f"output {place} differs by {apart.max():.3g}, {most:.3g} is possible"
 

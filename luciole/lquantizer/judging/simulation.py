@@ -1,0 +1,58 @@
+"""Find the network in memory that a file's figures are held against."""
+
+from __future__ import annotations
+
+from luciole.ir import LucioleError, Model, Op, TensorType
+from luciole.ir.analysis.weights import has_weights
+from luciole.ir.graph import all_ops
+from luciole.ir.ops.unidirectional_sequence_lstm import LSTMLayer
+from luciole.ir.quantization import is_affine
+from luciole.lquantizer.network.result import Result
+from luciole.lquantizer.uniform.simulate import simulate
+
+
+def simulation_of(result: Result) -> Model:
+    """Return the network of floats that a result's integers were made from; layers whose tensors
+    stay float have the integers of the result for weights, as kernels round what meets these.
+    """
+    if result.rounded is None:
+        return simulated(result.model)
+    model = result.rounded.model.clone()
+    stored = {op.name: op for op in all_ops(result.model.graphs) if _is_hybrid(op)}
+    for op in all_ops(model.graphs):
+        twin = stored.get(op.name)
+        if twin is not None and type(twin) is type(op):
+            _take_weights(op, twin)
+    return model
+
+
+def simulated(model: Model) -> Model:
+    """Let a network of integers compute with floats; one without integers is returned itself."""
+    try:
+        return simulate(model).model
+    except LucioleError:
+        return model
+
+
+def _is_hybrid(op: Op) -> bool:
+    """Tell whether a layer reads real numbers, and integers for weights."""
+    if not (has_weights(op) or isinstance(op, LSTMLayer)):
+        return False
+    data = op.operands[0]
+    is_float = data is not None and data.dtype == TensorType.FLOAT32
+    return is_float and any(v is not None and v.is_constant and is_affine(v) for v in op.operands)
+
+
+def _take_weights(op: Op, twin: Op) -> None:
+    """Let a float layer have its twin's integers."""
+    for slot, value in enumerate(twin.operands):
+        own = op.operands[slot]
+        if value is None or own is None or not value.is_constant or value.dtype == own.dtype:
+            continue
+        assert value.data is not None, "constants have contents"
+        assert op.graph is not None, "it is of a model"
+        name = op.graph.unique_name(value.name)
+        constant = op.graph.add_constant(name, value.data, value.dtype)
+        constant.quantization = value.quantization
+        op.set_operand(slot, constant)
+    op.version = twin.version
