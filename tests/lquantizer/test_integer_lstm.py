@@ -14,6 +14,7 @@ import luciole
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
 from luciole.ir import Array, Model, Op, TensorType
+from luciole.ir.ops.activations import Tanh
 from luciole.ir.ops.transpose import Transpose
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTM, LSTMLayer, UnidirectionalSequenceLSTM
 from luciole.ir.quantization import Affine
@@ -203,3 +204,19 @@ def test_other_schemes_of_bytes_take_them_too(scheme: str) -> None:
     found = lstm_of(luciole.quantize(model, x, scheme=scheme).model)
     assert found.input.dtype == TensorType.INT8
     assert found.input_to_cell_weights.dtype == TensorType.INT8
+
+
+def test_a_simulation_has_the_integers_of_layers_that_round_what_they_read() -> None:
+    """With 16 bits an LSTM reads floats beside weights of 8 bits, and rounds them itself."""
+    model, records = network(), data(network())
+    graph = model.graph
+    graph.outputs = [graph.append(Tanh(graph.outputs[0]), "t").output]
+    result = luciole.quantize(model, records, scheme="int16x8", judges=records)
+    assert result.proof is not None
+    (output,) = result.proof.outputs
+    assert output.simulation is not None
+    assert output.file.snr_db == pytest.approx(output.simulation.snr_db, abs=1.0)
+    assert result.rounded is not None
+    assert all(v.dtype != TensorType.INT8 for v in result.rounded.model.graph.values)
+    with pytest.raises(QuantizeError, match=r"ONE's numbers are not of what it reads: .*weights"):
+        luciole.quantize(model, records, compatible="one")

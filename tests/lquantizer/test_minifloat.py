@@ -12,13 +12,15 @@ import luciole
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
 from luciole.interpreter.records import outputs_of
-from luciole.ir import Array, Model
+from luciole.ir import Array, Graph, Model
 from luciole.ir.analysis.weights import weights_of
 from luciole.ir.analysis.widths import bits_of
 from luciole.ir.minifloat import Minifloat
-from luciole.ir.ops.elementwise_binary import Minimum
+from luciole.ir.ops.elementwise_binary import Add, Minimum, Mul
+from luciole.ir.ops.elementwise_unary import Rsqrt, Square
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.minifloat import MinifloatDecode, MinifloatRound, number_format
+from luciole.ir.ops.reduce import Mean
 from luciole.lquantizer import QuantizeError
 from tests.networks import network, random, steps
 
@@ -222,3 +224,24 @@ def test_minifloat_refuses_constants_that_are_no_numbers_but_takes_masks(number:
             quantized(model, exponent=4, mantissa=3)
     else:
         assert (answers(quantized(model, exponent=4, mantissa=3))[:, 1] < -100).all()
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_what_has_a_pole_is_not_rounded(scaled: bool) -> None:
+    """A variance that is rounded to 0 makes every number infinite, and so does its small addend."""
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    x = graph.add_input("x", (1, 8))
+    axes = graph.add_constant("axes", np.array([1], np.int32))
+    small = graph.add_constant("small", np.array([1e-6], np.float32))
+    squares = graph.append(Square(x), "squares").output
+    variance = graph.append(Mean(squares, axes, keep_dims=True), "variance").output
+    root = graph.append(Rsqrt(graph.append(Add(variance, small), "apart").output), "root").output
+    graph.outputs = [graph.append(Mul(x, root), "y").output]
+    data = random(5, 40, 8) * np.float32(1e-2)
+    found = answers(
+        quantized(model, data if scaled else None, exponent=3, mantissa=4, scaled=scaled), data
+    )
+    assert np.isfinite(found).all()
+    if scaled:
+        assert np.square(found - answers(model, data)).mean() < 0.01 * np.square(found).mean()

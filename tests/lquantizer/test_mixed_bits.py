@@ -9,7 +9,9 @@ import pytest
 
 import luciole
 from luciole.interpreter.records import outputs_of
-from luciole.ir import Model, TensorType
+from luciole.ir import Graph, Model, TensorType
+from luciole.ir.ops.activations import Tanh
+from luciole.ir.ops.softmax import Softmax
 from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.search.mixed_bits import Candidate, around, drop, path
 from tests.lquantizer.test_mixed import weights_by_kind
@@ -98,3 +100,13 @@ def test_mixed_refuses_what_does_not_go() -> None:
         luciole.quantize(model, records(model, 1), scheme="mixed")
     with pytest.raises(QuantizeError, match="learns from data"):
         luciole.quantize(model, scheme="mixed")
+
+
+def test_a_network_without_layers_becomes_8_bits() -> None:
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    x = graph.add_input("x", (1, 6))
+    graph.outputs = [graph.append(Softmax(graph.append(Tanh(x), "t").output, beta=1.0), "y").output]
+    made = luciole.quantize(model, random(3, 40, 6), scheme="mixed", target_drop=0.0).model
+    (op,) = (op for op in made.graph.ops if isinstance(op, Tanh))
+    assert op.x.dtype == TensorType.INT8

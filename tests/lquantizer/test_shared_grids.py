@@ -15,13 +15,14 @@ from luciole.importers import from_bytes
 from luciole.interpreter import Interpreter
 from luciole.ir import Array, Graph, Model, Op, TensorType, Value
 from luciole.ir.ops.activations import Logistic, Relu, Tanh
-from luciole.ir.ops.elementwise_binary import Mul
+from luciole.ir.ops.elementwise_binary import Add, Mul
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.reshape import Reshape
 from luciole.ir.ops.split import Split
 from luciole.ir.ops.split_v import SplitV
 from luciole.ir.ops.unpack import Unpack
 from luciole.ir.quantization import Affine
+from luciole.lquantizer.network.grids import choose_grids
 from tests.networks import random
 from tests.support import data_path, litert
 
@@ -168,3 +169,51 @@ def test_the_report_says_which_readers_set_a_range() -> None:
     result = luciole.quantize(gated(Tanh, Logistic), normal(), scheme="int8")
     (tensor,) = (tensor for tensor in result.report.tensors if tensor.name == "y")
     assert tensor.rule == "mse, as far as LOGISTIC, TANH tell numbers apart"
+
+
+def summed(size: float, *, zeros: bool) -> Model:
+    """Build two dense layers of a ``size``, whose sum only LOGISTIC reads; the second reads what is
+    0 throughout or what the first one reads.
+    """
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    x = graph.add_input("x", (1, 8))
+    factor = graph.add_constant("factor", np.float32(0 if zeros else 1).reshape(1))
+    others = graph.append(Mul(x, factor), "others").output
+    rows = [graph.add_constant(f"w{n}", random(n, 8, 8) * np.float32(size)) for n in (3, 4)]
+    layers = [FullyConnected(v, w, None) for v, w in zip((x, others), rows, strict=True)]
+    y, z = (graph.append(op, name).output for op, name in zip(layers, "yz", strict=True))
+    graph.outputs = [graph.append(Logistic(graph.append(Add(y, z), "sum").output), "s").output]
+    return model
+
+
+@pytest.mark.parametrize("scheme", ["int8", "int16x8", "w4a16"])
+def test_no_layer_makes_up_for_what_is_cut_off_of_another(scheme: str) -> None:
+    """What LOGISTIC does not tell apart is lost of one term, and would be most of the other."""
+    model, records = summed(20, zeros=False), normal()
+    result = luciole.quantize(model, records, scheme=scheme, proof=False)
+    assert min(layer.snr_db or 0 for layer in result.report.layers) > 10
+    (found,), (expected,) = outputs(result.model, records), outputs(model, records)
+    assert decibels(found, expected) > (10 if scheme == "w4a16" else 20)
+
+
+def test_a_term_that_is_0_throughout_reaches_as_far_as_the_sum() -> None:
+    """LiteRT ends its process where a term's steps are much coarser than those of the sum."""
+    model, records = summed(1e-3, zeros=True), normal()
+    made = luciole.quantize(model, records, scheme="int16x8").model
+    (op,) = (op for op in made.graph.ops if isinstance(op, Add))
+    terms, total = (Affine.of(v, "it").scale[0] for v in (op.y, op.output))
+    assert terms < 8 * total
+    (found,), (expected,) = in_litert(to_bytes(made, "tflite"), records), outputs(model, records)
+    assert decibels(found, expected) > 60
+
+
+def test_terms_of_16_bits_reach_as_far_as_the_sum_s_integers_do() -> None:
+    """A rule may choose less on one side of 0, where integers reach as far as on the other."""
+    model = summed(0.1, zeros=False)
+    graph = model.graph
+    types = dict.fromkeys(graph.ops, TensorType.INT16)
+    reach = {"sum": (-3.0, 0.1), "y": (-0.1, 3.0), "z": (-0.1, 0.1)}
+    grids = choose_grids(graph, types, lambda v, _: reach.get(v.name, (-1.0, 1.0)), {}, {})
+    (y,) = (op.output for op in graph.ops if op.name == "y")
+    assert grids.tensors[y].range[1] == pytest.approx(3.0, rel=1e-4)
