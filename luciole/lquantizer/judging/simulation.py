@@ -12,12 +12,12 @@ from luciole.lquantizer.uniform.simulate import simulate
 
 
 def simulation_of(result: Result) -> Model:
-    """Return the network of floats that a result's integers were made from; layers whose tensors
-    stay float have the integers of the result for weights, as kernels round what meets these.
+    """Return the network of floats that a result's integers were made from, or stand for; layers
+    whose tensors stay float have the integers of the result for weights, as kernels round what
+    meets these.
     """
-    if result.rounded is None:
-        return simulated(result.model)
-    model = result.rounded.model.clone()
+    made = simulated(result.model) if result.rounded is None else result.rounded.model
+    model = made.clone()
     stored = {op.name: op for op in all_ops(result.model.graphs) if _is_hybrid(op)}
     for op in all_ops(model.graphs):
         twin = stored.get(op.name)
