@@ -6,11 +6,12 @@ import argparse
 import ast
 import json
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 
-from tests.imports import ROOT, circles, folder_imports
+from tests.imports import ROOT, circles, folder_imports, tree
 
 GENERATED = {ROOT / "schema" / "enums.py", ROOT / "schema" / "tables.py"}
 """Tables that a command derives from the schema: nobody reads them as code."""
@@ -56,14 +57,18 @@ class Room:
         return [self.name, *(str(n) for n in numbers + rest)]
 
 
-def functions_of(path: Path) -> Iterator[Function]:
+@cache
+def functions_of(path: Path) -> tuple[Function, ...]:
     """The functions of a file, also those inside of others."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            kinds = [a for a in _annotations(node) if a is not None]
-            loose = sum(_holds_any(kind) for kind in kinds)
-            place = f"{path.relative_to(ROOT.parent)}:{node.lineno} {node.name}"
-            yield Function(place, _length(node), _nesting(node), len(kinds), loose)
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return tuple(_function(path, node) for node in ast.walk(tree(path)) if isinstance(node, kinds))
+
+
+def _function(path: Path, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Function:
+    kinds = [a for a in _annotations(node) if a is not None]
+    loose = sum(_holds_any(kind) for kind in kinds)
+    place = f"{path.relative_to(ROOT.parent)}:{node.lineno} {node.name}"
+    return Function(place, _length(node), _nesting(node), len(kinds), loose)
 
 
 def _length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
@@ -122,12 +127,27 @@ def room(name: str, paths: Sequence[Path], in_circles: int) -> Room:
 def rooms() -> list[Room]:
     """All rooms in the order of the alphabet, the facade's files as one, then the whole house."""
     knots = circles(folder_imports())
-    files = [path for path in sorted(ROOT.rglob("*.py")) if path not in GENERATED]
     found = []
-    for name in sorted({_room_of(path) for path in files}):
+    for name in names():
         inside = {f for knot in knots for f in knot if f.split("/")[0] == name}
-        found.append(room(name, [p for p in files if _room_of(p) == name], len(inside)))
-    return [*found, room("all", files, sum(map(len, knots)))]
+        found.append(room(name, files_of(name), len(inside)))
+    return [*found, room("all", files(), sum(map(len, knots)))]
+
+
+@cache
+def files() -> tuple[Path, ...]:
+    """All files that people write."""
+    return tuple(path for path in sorted(ROOT.rglob("*.py")) if path not in GENERATED)
+
+
+def names() -> list[str]:
+    """The names of all rooms, in the order of the alphabet."""
+    return sorted({_room_of(path) for path in files()})
+
+
+def files_of(name: str) -> list[Path]:
+    """The files of a room."""
+    return [path for path in files() if _room_of(path) == name]
 
 
 def _room_of(path: Path) -> str:
@@ -168,7 +188,7 @@ def _print_table(rows: Sequence[Sequence[str]]) -> None:
 
 
 def _print_worst(count: int) -> None:
-    every = [f for p in sorted(ROOT.rglob("*.py")) if p not in GENERATED for f in functions_of(p)]
+    every = [function for path in files() for function in functions_of(path)]
     for found in sorted(every, key=lambda f: -f.lines)[:count]:
         print(f"{found.lines} lines: {found.place}")
     for found in sorted(every, key=lambda f: -f.nesting)[:count]:

@@ -41,6 +41,13 @@ def module_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@cache
+def tree(path: Path) -> ast.Module:
+    """A file's syntax tree, which nobody changes."""
+    return ast.parse(path.read_text())
+
+
+@cache
 def is_module(name: str) -> bool:
     path = ROOT.parent.joinpath(*name.split("."))
     return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
@@ -58,8 +65,8 @@ def targets(node: ast.AST, module: str, is_package: bool) -> Iterator[str]:
             yield inner if base.startswith("luciole") and is_module(inner) else base
 
 
-def imports_of(source: str, module: str, is_package: bool = False) -> Iterator[Import]:
-    """Every import of a source text, those inside functions and conditions included."""
+def imports_of(source: ast.AST, module: str, is_package: bool = False) -> Iterator[Import]:
+    """Every import of a syntax tree, those inside functions and conditions included."""
 
     def visit(node: ast.AST, in_function: bool) -> Iterator[Import]:
         for target in targets(node, module, is_package):
@@ -70,7 +77,7 @@ def imports_of(source: str, module: str, is_package: bool = False) -> Iterator[I
         for child in ast.iter_child_nodes(node):
             yield from visit(child, inside)
 
-    yield from visit(ast.parse(source), False)
+    yield from visit(source, False)
 
 
 @cache
@@ -78,7 +85,7 @@ def all_imports() -> tuple[Import, ...]:
     return tuple(
         found
         for path in sorted(ROOT.rglob("*.py"))
-        for found in imports_of(path.read_text(), module_of(path), path.name == "__init__.py")
+        for found in imports_of(tree(path), module_of(path), path.name == "__init__.py")
     )
 
 

@@ -22,6 +22,7 @@ from tests.imports import (
     imports_of,
     module_of,
     room_of,
+    tree,
 )
 
 ENUMS = "luciole.schema.enums"
@@ -82,7 +83,9 @@ def test_the_scanner_sees_every_kind_of_import() -> None:
         "from luciole import api\nif o:\n    import numba\n"
         "def f():\n    from luciole.tools.main import main\n    class C:\n        import h5py\n"
     )
-    found = [(i.target, i.in_function) for i in imports_of(source, "luciole.schema.reader")]
+    found = [
+        (i.target, i.in_function) for i in imports_of(ast.parse(source), "luciole.schema.reader")
+    ]
     assert found == [
         ("os.path", False),
         ("luciole.ir.op", False),
@@ -149,11 +152,11 @@ def test_tensorflow_is_imported_only_when_a_function_runs() -> None:
 
 def readers_of(attribute: str) -> set[str]:
     """The modules that read an attribute of this name off something."""
-    trees = {module_of(path): ast.parse(path.read_text()) for path in sorted(ROOT.rglob("*.py"))}
+    trees = {module_of(path): tree(path) for path in sorted(ROOT.rglob("*.py"))}
     return {
         module
-        for module, tree in trees.items()
-        for node in ast.walk(tree)
+        for module, parsed in trees.items()
+        for node in ast.walk(parsed)
         if isinstance(node, ast.Attribute) and node.attr == attribute
     }
 
@@ -203,7 +206,7 @@ def test_the_scanner_sees_who_writes_files() -> None:
 
 
 def test_files_are_written_in_one_place() -> None:
-    found = {module_of(p): list(writes(ast.parse(p.read_text()))) for p in ROOT.rglob("*.py")}
+    found = {module_of(p): list(writes(tree(p))) for p in ROOT.rglob("*.py")}
     assert found["luciole.files.writing"], "the scanner found the code"
     others = {m: f for m, f in found.items() if f and not any(below(m, w) for w in WRITERS)}
     assert others == {}
