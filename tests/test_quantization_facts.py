@@ -20,8 +20,12 @@ from luciole.ir.op import operand
 from luciole.ir.ops import elementwise_binary, elementwise_unary
 from luciole.ir.ops.l2_normalization import L2Normalization
 from luciole.ir.ops.softmax import LogSoftmax, Softmax
-from luciole.ir.quant import FREE, Fixed, Grid, Like, Pole, Quant
+from luciole.ir.quant import FREE, Fixed, Grid, Like, Pole, Quant, Versions
+from luciole.schema.dialect import TFLITE
 from luciole.schema.enums import BuiltinOperator
+from luciole.schema.tables import Buffer, Operator, OperatorCode, SubGraph, Tensor
+from luciole.schema.tables import Model as File
+from luciole.schema.writer import write
 from tests.support import Affine, run_litert, run_reference
 
 
@@ -37,6 +41,7 @@ class Rule:
 
 
 OWN, SAME = Rule(), Rule(same=True)
+INTEGERS = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
 SPECIFICATION = {
     "ADD": OWN,
@@ -245,3 +250,39 @@ def test_a_definition_refuses_poles_of_operands_that_there_are_not(pole: Pole) -
         class Bad(Op):
             x = operand()
             poles = (pole,)
+
+
+def with_version(code: BuiltinOperator, version: int) -> bytes:
+    """A file with one operator of a code and a version: reading it asks no more of a runtime."""
+    tensors = [Tensor(shape=np.array([1], np.int32), name=name) for name in "xy"]
+    ends = (np.array([0], np.int32), np.array([1], np.int32))
+    operators = [Operator(opcode_index=0, inputs=ends[0], outputs=ends[1])]
+    graph = SubGraph(tensors=tensors, inputs=ends[0], outputs=ends[1], operators=operators)
+    old = min(int(code), 127)
+    codes = [OperatorCode(deprecated_builtin_code=old, builtin_code=code, version=version)]
+    return write(
+        File(version=3, operator_codes=codes, subgraphs=[graph], buffers=[Buffer()]), TFLITE
+    )
+
+
+@pytest.mark.parametrize("cls", [cls for cls in OPS.values() if cls.quant is not None], ids=str)
+def test_litert_has_the_versions_that_quantizers_write(cls: type[Op]) -> None:
+    """A version that a runtime does not have makes it refuse the whole file."""
+    code, since = cls.code, cls.quant.since if cls.quant is not None else Versions()
+    if not isinstance(code, BuiltinOperator) or not 0 <= code < 206:
+        pytest.skip("it is not of TFLite")
+    written = {max(cls.oldest_version, since.of(dtype, None)) for dtype in INTEGERS}
+    if since.takes_int4:
+        written |= {since.int4, since.hybrid}
+    interpreter = pytest.importorskip("ai_edge_litert.interpreter").Interpreter
+    said = [refusal(interpreter, with_version(code, version)) for version in sorted(written)]
+    assert not any("find op for builtin opcode" in text for text in said)
+
+
+def refusal(interpreter: Any, content: bytes) -> str:
+    """What LiteRT says of a file that it does not read, which may be that options are missing."""
+    try:
+        interpreter(model_content=content)
+    except ValueError as error:
+        return str(error)
+    return ""

@@ -124,7 +124,7 @@ class Pole:
 class Versions:
     """The first versions of an operator with integers that TFLite's runtimes know, by the element
     type of its input; ``int4`` and ``hybrid`` of a layer, for weights of 4 bits, and for integer
-    weights under a float input.
+    weights under a float input (1 where there is none).
 
     They are those of TFLite's ``tools/versioning/op_version.cc``.
     """
@@ -133,6 +133,11 @@ class Versions:
     int16: int = 3
     int4: int = 1
     hybrid: int = 1
+
+    @property
+    def takes_int4(self) -> bool:
+        """Whether there is a version for weights of 4 bits."""
+        return self.int4 > 1
 
     def of(self, input: TensorType, weights: TensorType | None) -> int:
         """Find the first version with an input and, of a layer, weights of these types."""
@@ -143,7 +148,7 @@ class Versions:
         return by_type.get(input, self.hybrid if weights not in plain else 1)
 
 
-FIRST = Versions(1, 1)
+FIRST, SECOND = Versions(1, 1), Versions(2, 2)
 """Of an operator whose versions are not about integers."""
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from luciole.ir.op import Op, dtype_of, like, operand
 from luciole.ir.ops.elementwise_unary import Unary
-from luciole.ir.quant import Fixed, Quant, Saturation
+from luciole.ir.quant import FIRST, Fixed, Quant, Saturation
 from luciole.ir.value import Value
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator
 
@@ -61,11 +61,15 @@ class Relu6(Clamp, code=BuiltinOperator.RELU6):
 class ReluN1To1(Clamp, code=BuiltinOperator.RELU_N1_TO_1):
     """min(max(x, -1), 1)."""
 
+    quant = Quant(since=FIRST)
+
     limits = (-1.0, 1.0)
 
 
 class Relu0To1(Clamp, code=BuiltinOperator.RELU_0_TO_1):
     """min(max(x, 0), 1)."""
+
+    quant = Quant(since=FIRST)
 
     limits = (0.0, 1.0)
 
@@ -73,9 +77,13 @@ class Relu0To1(Clamp, code=BuiltinOperator.RELU_0_TO_1):
 class Elu(Rectifier, code=BuiltinOperator.ELU):
     """x where it is not negative, else e^x - 1."""
 
+    quant = Quant(since=FIRST)
+
 
 class HardSwish(Rectifier, code=BuiltinOperator.HARD_SWISH, options="HardSwishOptions"):
     """x min(max(x + 3, 0), 6) / 6."""
+
+    quant = Quant(since=FIRST)
 
 
 FUSED: dict[ActivationFunctionType, type[Op]] = {

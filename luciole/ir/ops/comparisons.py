@@ -1,7 +1,7 @@
 """Comparisons of two tensors, element by element: both are stretched to a common shape."""
 
 from luciole.ir.ops.elementwise_binary import Binary
-from luciole.ir.quant import Quant
+from luciole.ir.quant import SECOND, Quant
 from luciole.schema.enums import BuiltinOperator, TensorType
 
 
@@ -29,9 +29,13 @@ class Less(Order, code=BuiltinOperator.LESS, options="LessOptions"):
 class LessEqual(Order, code=BuiltinOperator.LESS_EQUAL, options="LessEqualOptions"):
     """x <= y."""
 
+    quant = Quant(unscaled=(TensorType.INT16,), since=SECOND)
+
 
 class Greater(Order, code=BuiltinOperator.GREATER, options="GreaterOptions"):
     """x > y."""
+
+    quant = Quant(unscaled=(TensorType.INT16,), since=SECOND)
 
 
 class GreaterEqual(Order, code=BuiltinOperator.GREATER_EQUAL, options="GreaterEqualOptions"):

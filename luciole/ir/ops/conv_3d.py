@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from luciole.ir.op import Op, attr, dtype_of, operand
-from luciole.ir.quant import Quant
+from luciole.ir.quant import FIRST, Quant
 from luciole.ir.rules import agree, check_bias, rank, window
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, Padding
@@ -39,7 +39,7 @@ class Conv3D(Op, code=BuiltinOperator.CONV_3D, options="Conv3DOptions"):
     dilation_w_factor: int = attr(default=1, dump="Dilation.W")
     dilation_h_factor: int = attr(default=1, dump="Dilation.H")
 
-    quant = Quant(weight="filter", axis=4, bias="bias")
+    quant = Quant(weight="filter", axis=4, bias="bias", since=FIRST)
     infer_dtype = dtype_of("input")
 
     def infer_shape(self, /) -> Shape:

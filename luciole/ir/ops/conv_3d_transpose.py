@@ -3,7 +3,7 @@
 from luciole.ir.op import INDEX, Op, attr, dtype_of, operand
 from luciole.ir.ops.conv_3d import dilations, strides
 from luciole.ir.ops.fill import not_negative
-from luciole.ir.quant import Quant
+from luciole.ir.quant import FIRST, Quant
 from luciole.ir.rules import (
     agree,
     check_bias,
@@ -40,7 +40,7 @@ class Conv3DTranspose(Op, code=BuiltinOperator.CONV_3D_TRANSPOSE, options="Conv3
     dilation_w_factor: int = attr(default=1, dump="Dilation.W")
     dilation_h_factor: int = attr(default=1, dump="Dilation.H")
 
-    quant = Quant(weight="filter", axis=3, bias="bias")
+    quant = Quant(weight="filter", axis=3, bias="bias", since=FIRST)
     infer_dtype = dtype_of("input")
 
     def infer_shape(self, /) -> Shape:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from luciole.ir.op import Op, attr, dtype_of, operand
-from luciole.ir.quant import Like, Pole, Quant
+from luciole.ir.quant import SECOND, Like, Pole, Quant
 from luciole.ir.rules import broadcast
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, TensorType
@@ -64,6 +64,7 @@ class Mul(Arithmetic, code=BuiltinOperator.MUL, options="MulOptions"):
 class Div(Arithmetic, code=BuiltinOperator.DIV, options="DivOptions"):
     """activation(x / y); integers are divided toward zero."""
 
+    quant = Quant(since=SECOND)
     poles = (Pole("y"),)
 
 
@@ -102,7 +103,7 @@ class SquaredDifference(
 ):
     """(x - y)^2."""
 
-    quant = Quant()
+    quant = Quant(since=SECOND)
 
 
 class Atan2(Binary, code=BuiltinOperator.ATAN2, options="ATan2Options"):

@@ -1,7 +1,7 @@
 """Unary element-wise operators without attributes: the result has the operand's shape and type."""
 
 from luciole.ir.op import Op, dtype_of, like, operand
-from luciole.ir.quant import Pole, Quant
+from luciole.ir.quant import SECOND, Pole, Quant
 from luciole.ir.value import Value
 from luciole.schema.enums import BuiltinOperator
 
@@ -28,20 +28,20 @@ class Neg(Unary, code=BuiltinOperator.NEG, options="NegOptions"):
 class Exp(Unary, code=BuiltinOperator.EXP, options="ExpOptions"):
     """e^x."""
 
-    quant = Quant()
+    quant = Quant(since=SECOND)
 
 
 class Log(Unary, code=BuiltinOperator.LOG):
     """Natural logarithm."""
 
-    quant = Quant()
+    quant = Quant(since=SECOND)
     poles = (Pole("x", refused=()),)
 
 
 class Sqrt(Unary, code=BuiltinOperator.SQRT):
     """Square root."""
 
-    quant = Quant()
+    quant = Quant(since=SECOND)
     poles = (Pole("x", refused=(-1,), finite=True),)
 
 

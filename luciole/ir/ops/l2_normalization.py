@@ -2,7 +2,7 @@
 
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import Op, attr, dtype_of, operand
-from luciole.ir.quant import Fixed, Quant
+from luciole.ir.quant import SECOND, Fixed, Quant
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator
 
@@ -19,7 +19,7 @@ class L2Normalization(Op, code=BuiltinOperator.L2_NORMALIZATION, options="L2Norm
         default=ActivationFunctionType.NONE, field="fused_activation_function", dump="Activation"
     )
 
-    quant = Quant(result=Fixed(int8=(1 / 128, 0), uint8=(1 / 128, 128)))
+    quant = Quant(result=Fixed(int8=(1 / 128, 0), uint8=(1 / 128, 128)), since=SECOND)
     infer_dtype = dtype_of("input")
 
     def infer_shape(self, /) -> Shape:

@@ -2,6 +2,7 @@
 
 from luciole.ir.op import attr
 from luciole.ir.ops.activations import Rectifier
+from luciole.ir.quant import SECOND, Quant
 from luciole.schema.enums import BuiltinOperator
 
 
@@ -9,3 +10,5 @@ class LeakyRelu(Rectifier, code=BuiltinOperator.LEAKY_RELU, options="LeakyReluOp
     """x where it is positive, else alpha x."""
 
     alpha: float = attr(default=0.0, dump="alpha")
+
+    quant = Quant(since=SECOND)

@@ -1,7 +1,7 @@
 """Reductions: many elements become one, along some axes."""
 
 from luciole.ir.op import INDEX, Op, attr, dtype_of, operand
-from luciole.ir.quant import Like, Quant
+from luciole.ir.quant import SECOND, Like, Quant
 from luciole.ir.rules import axes, known_ints, rank_of_file, unknown
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator
@@ -39,7 +39,7 @@ class Mean(Reduction, code=BuiltinOperator.MEAN, options="ReducerOptions"):
 class Sum(Reduction, code=BuiltinOperator.SUM, options="ReducerOptions"):
     """Sum."""
 
-    quant = Quant()
+    quant = Quant(since=SECOND)
 
 
 class ReduceMax(Reduction, code=BuiltinOperator.REDUCE_MAX, options="ReducerOptions"):

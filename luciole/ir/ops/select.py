@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import Op, dtype_of, operand
-from luciole.ir.quant import Like, Quant
+from luciole.ir.quant import SECOND, Like, Quant
 from luciole.ir.rules import agree, broadcast, by_axis, same_extent
 from luciole.ir.value import Shape, Value, shape_text
 from luciole.schema.enums import BuiltinOperator, TensorType
@@ -19,7 +19,7 @@ class Choice(Op):
     t: Value = operand()
     e: Value = operand()
 
-    quant = Quant(result=Like("t", "e"))
+    quant = Quant(result=Like("t", "e"), since=SECOND)
     infer_dtype = dtype_of("t")
 
     def verify(self, /) -> Iterator[str]:

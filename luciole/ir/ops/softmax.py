@@ -4,7 +4,7 @@ import math
 
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import Op, attr, dtype_of, operand
-from luciole.ir.quant import Contrast, Fixed, Quant
+from luciole.ir.quant import SECOND, Contrast, Fixed, Quant
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator, TensorType
 
@@ -44,4 +44,4 @@ class Softmax(Distribution, code=BuiltinOperator.SOFTMAX, options="SoftmaxOption
 class LogSoftmax(Distribution, code=BuiltinOperator.LOG_SOFTMAX, options="LogSoftmaxOptions"):
     """x - log(sum of e^x)."""
 
-    quant = Quant(result=Fixed(int8=(16 / 256, 127), uint8=(16 / 256, 255)))
+    quant = Quant(result=Fixed(int8=(16 / 256, 127), uint8=(16 / 256, 255)), since=SECOND)

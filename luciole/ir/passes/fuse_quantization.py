@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from luciole.ir.graph import Graph
 from luciole.ir.moved_codes import misplaced
 from luciole.ir.op import Op
+from luciole.ir.ops.elementwise_binary import Add, Sub
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.quantization import Affine, affine_of
 from luciole.ir.value import Value
@@ -75,7 +76,9 @@ def _fuse(graph: Graph, op: Op, runs: Runs) -> bool:
 
 
 def raise_version(op: Op) -> None:
-    """Give an operator the first version that knows the element types that it reads."""
+    """Give an operator the first version that knows the element types that it reads; sums of 16
+    bits do not take scales that happen to be powers of two for those of older kernels.
+    """
     assert op.quant is not None, "only operators that say how they are quantized come here"
     given = op.given_operands()
     weights = given.get(op.quant.weight or "")
@@ -83,6 +86,8 @@ def raise_version(op: Op) -> None:
     types = [None if value is None else value.dtype for value in (first, weights)]
     if types[0] is not None:
         op.version = max(op.version, op.quant.since.of(types[0], types[1]))
+    if isinstance(op, Add | Sub) and types[0] == TensorType.INT16:
+        op.pot_scale_int16 = False
 
 
 def _encode_bias(graph: Graph, op: Op, slots: list[Value | None]) -> None:

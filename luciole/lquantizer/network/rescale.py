@@ -38,6 +38,11 @@ from luciole.schema.enums import ActivationFunctionType
 
 _MOST = 2.0**12
 """The largest scale, and the smallest is its inverse: a channel may be 0 on all that was seen."""
+_WIDEST = 100.0
+"""How many times as far as all channels reach one may by its weights, in units of what the channel
+reaches that does most with its own: weights of what hardly ever is above 0 would move results of
+integers by 256 steps, which runtimes refuse.
+"""
 _BELOW = 0.98
 """How near to the limit of an activation a channel may be lifted."""
 _NONE = ActivationFunctionType.NONE
@@ -245,11 +250,13 @@ def _scales(pair: Pair, reached: Floats, rule: Rule) -> Floats:
     """
     peaks = Peaks(_row_peaks(pair.front), _input_peaks(pair.back), _floored(reached))
     wanted = np.clip(rule(peaks), 1 / _MOST, _MOST)
+    most = _WIDEST * (peaks.between * wanted).max() / (peaks.between / peaks.front).max()
+    wanted = np.asarray(np.minimum(wanted, most / peaks.front))
     _, high = pair.limits
     if not np.isfinite(high):
         return wanted
     lifted = np.minimum(wanted, np.maximum(_BELOW * high / peaks.between, 1 / _MOST))
-    return np.where(reached >= high, 1.0, lifted)
+    return np.asarray(np.where(reached >= high, 1.0, lifted))
 
 
 def _reached(model: Model, pairs: Sequence[Pair], records: Records, batch: int) -> Iterator[Floats]:

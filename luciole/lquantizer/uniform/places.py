@@ -87,6 +87,8 @@ def obstacle(op: Op, types: Scheme) -> str | None:
     weight = op.given_operands().get(op.quant.weight or "")
     if weight is not None and weight.data is None:
         return "its weights are computed"
+    if types.weights == TensorType.INT4 and weight is not None and not op.quant.since.takes_int4:
+        return "TFLite has no kernel for weights of 4 bits"
     dtype = types.activations
     name = "" if dtype is None else dtype.name
     if dtype in op.quant.unscaled:

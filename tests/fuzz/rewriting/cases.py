@@ -236,8 +236,10 @@ class Case:
     def _as_litert(self, job: Job, file: Model, outputs: Outputs) -> None:
         """LiteRT computes the same where it takes the file."""
         content = forms.tflite(file)
-        unlike = [op.kind for op in file.graph.ops if op.kind in UNLIKE and _on_integers(op)]
-        if content is None or unlike:
+        if content is None:
+            return
+        self._see(job, "LiteRT does not know it", forms.unknown_to_litert(content))
+        if any(op.kind in UNLIKE and _on_integers(op) for op in file.graph.ops):
             return
         peer = forms.litert(content, file.graph, self.network.records, _PEER)
         self.ends[job[0], "in LiteRT" if peer is not None else "not in LiteRT"] += 1

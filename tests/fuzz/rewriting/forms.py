@@ -4,7 +4,7 @@ order of the model's outputs, real numbers where they are integers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ from luciole.ir.quantization import affine_of
 from tests.fuzz.rewriting.networks import Records
 
 FLAGS = ("-std=c99", "-O0", "-w", "-fPIC", "-shared")
+_UNKNOWN = "find op for builtin opcode"
 _QUIET = 4
 
 Outputs = list[Array]
@@ -89,6 +90,18 @@ def litert(content: bytes, graph: Graph, records: Records, most: int) -> Outputs
         peer.invoke()
         runs.append([peer.get_tensor(detail["index"]) for detail in outputs])
     return _real(graph, runs)
+
+
+def unknown_to_litert(content: bytes) -> Iterator[str]:
+    """Say which version of an operator LiteRT does not have: it refuses the whole file."""
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    resolver = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    try:
+        Interpreter(model_content=content, experimental_op_resolver_type=resolver)
+    except (RuntimeError, ValueError) as error:
+        if _UNKNOWN in str(error):
+            yield str(error).partition(".")[0]
 
 
 def in_c(model: Model, records: Records, folder: Path, most: int) -> Outputs:
