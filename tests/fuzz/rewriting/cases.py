@@ -37,8 +37,8 @@ UNLIKE = ("SUM", "DIV")
 shift quotients of small numbers too far.
 """
 UNSIMULATED = ("LEAKY_RELU", "SQRT")
-"""Operators whose integers LiteRT's kernels, and ours, round to one side: twice, away from 0 mostly,
-and toward 0.
+"""Operators whose integers LiteRT's kernels, and ours, round to one side: twice, away from 0
+mostly, and toward 0.
 """
 UNPROMISED = ("one", "mixed")
 """Schemes without a floor: ONE's numbers are what they are, and answers are all that ``mixed``
