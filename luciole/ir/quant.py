@@ -124,7 +124,7 @@ class Pole:
 class Versions:
     """The first versions of an operator with integers that TFLite's runtimes know, by the element
     type of its input; ``int4`` and ``hybrid`` of a layer, for weights of 4 bits, and for integer
-    weights under a float input (1 where there is none).
+    weights under a float input; 1 of ``int4`` and 0 of ``int16`` where there is none.
 
     They are those of TFLite's ``tools/versioning/op_version.cc``.
     """

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from luciole.ir.errors import ShapeError
 from luciole.ir.op import Op, attr, dtype_of, operand
-from luciole.ir.quant import SECOND, Like, Quant
+from luciole.ir.quant import Like, Quant, Versions
 from luciole.ir.rules import rank
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator
@@ -17,7 +17,7 @@ class Blocks(Op):
 
     block_size: int = attr(default=0, dump="BlockSize")
 
-    quant = Quant(result=Like("input"), since=SECOND)
+    quant = Quant(result=Like("input"), since=Versions(2, 0))
     infer_dtype = dtype_of("input")
 
     def verify(self, /) -> Iterator[str]:

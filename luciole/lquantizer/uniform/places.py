@@ -91,6 +91,8 @@ def obstacle(op: Op, types: Scheme) -> str | None:
         return "TFLite has no kernel for weights of 4 bits"
     dtype = types.activations
     name = "" if dtype is None else dtype.name
+    if dtype == TensorType.INT16 and not op.quant.since.int16:
+        return f"TFLite has no kernel on {name}"
     if dtype in op.quant.unscaled:
         return f"its kernel on {name} minds no scales"
     return None if _has_kernel(op, op.quant, types) else f"no kernel on {name}"

@@ -85,11 +85,19 @@ def store_weights(
         reports[op].skipped = _too_large(op, value, schemes[op])
         if reports[op].skipped is None:
             _store_once(graph, op, value, schemes[op], options, known)
-    read = {op for op, types in schemes.items() if not types.explicit}
+    read = {op for op, types in schemes.items() if _may_read_codes(op, types)}
     reports |= store_recurrent_weights(graph, read)
     stored = reports.keys()
     fuse_weights(graph, lambda op: op in read and (op in stored or op in learned) and runs(op))
     return reports
+
+
+def _may_read_codes(op: Op, types: Scheme) -> bool:
+    """Tell whether a layer may read integers under real numbers; TFLite's kernel of depthwise ones
+    takes none of 4 bits.
+    """
+    is_short = types.weights == TensorType.INT4
+    return not types.explicit and not (is_short and isinstance(op, DepthwiseConv2D))
 
 
 def _too_large(op: Op, value: Value, types: Scheme) -> str | None:

@@ -240,7 +240,7 @@ class Case:
         content = forms.tflite(file)
         if content is None:
             return
-        self._see(job, "LiteRT does not know it", forms.unknown_to_litert(content))
+        self._see(job, "LiteRT refuses it", forms.refused_by_litert(content))
         if any(op.kind in UNLIKE and _on_integers(op) for op in file.graph.ops):
             return
         peer = forms.litert(content, file.graph, self.network.records, _PEER)
