@@ -240,7 +240,8 @@ class Case:
         content = forms.tflite(file)
         if content is None:
             return
-        self._see(job, "LiteRT refuses it", forms.refused_by_litert(content))
+        if job[0] in (*schemes.UNIFORM, *schemes.ALONE):  # whose files are for LiteRT
+            self._see(job, "LiteRT refuses it", forms.refused_by_litert(content))
         if any(op.kind in UNLIKE and _on_integers(op) for op in file.graph.ops):
             return
         peer = forms.litert(content, file.graph, self.network.records, _PEER)
