@@ -39,9 +39,9 @@ from luciole.schema.enums import ActivationFunctionType
 _MOST = 2.0**12
 """The largest scale, and the smallest is its inverse: a channel may be 0 on all that was seen."""
 _WIDEST = 100.0
-"""How many times as far as all channels reach one may by its weights, in units of what the channel
-reaches that does most with its own: weights of what hardly ever is above 0 would move results of
-integers by 256 steps, which runtimes refuse.
+"""How large the weights of a lifted channel may be, beside those that would take the channel with
+the largest gain as far as all channels reach. A channel that hardly ever is above 0 would get
+weights one step of which moves the result by 256 steps or more, and runtimes refuse such a file.
 """
 _BELOW = 0.98
 """How near to the limit of an activation a channel may be lifted."""

@@ -27,8 +27,7 @@ from luciole.lquantizer.rewrite.integers import insert_pairs, to_integers
 FRAGILE = "small inputs decide its result, and integers would lose them"
 _AROUND = "rounded to integers, what it gives would reach a pole"
 
-_LEAST = {TensorType.INT16: 60.0}
-_LEAST_OF_BYTES = 30.0
+_LEAST = {TensorType.INT8: 30.0, TensorType.UINT8: 30.0, TensorType.INT16: 60.0}
 """Decibels between an operator's result and its error, where nothing but this one is rounded, by
 its type: what other operators on integers of that type keep.
 """
@@ -132,8 +131,7 @@ def _reason(op: Op, held: _Held, grids: Grids) -> str | None:
     if others or numbers is None or name not in affines:
         return None  # its range is given
     behind = grids.tensors[op.output]
-    least = _LEAST.get(behind.dtype, _LEAST_OF_BYTES)
-    is_lossy = _snr(op, numbers, affines[name], behind) < least
+    is_lossy = _snr(op, numbers, affines[name], behind) < _LEAST[behind.dtype]
     return FRAGILE if is_lossy else None
 
 
