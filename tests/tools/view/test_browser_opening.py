@@ -60,7 +60,9 @@ def captions(here: Visit) -> list[str]:
 
 
 def choose(here: Visit, keys: str, path: Path) -> None:
-    """Choose a file with keys alone."""
+    """Choose a file with keys alone, on the page that has the focus."""
+    here.page.bring_to_front()
+    here.page.wait_for_function("document.hasFocus()")
     with here.page.expect_file_chooser() as chooser:
         here.page.keyboard.press(keys)
     chooser.value.set_files(path)
