@@ -20,6 +20,7 @@ from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.ir.ops.pool_2d import AveragePool2D, MaxPool2D
 from luciole.ir.ops.transpose_conv import TransposeConv
 from luciole.ir.passes.fuse_activation import fuse_activation
+from luciole.ir.quantization import Affine
 from luciole.ir.text.listing import show
 from luciole.schema.enums import ActivationFunctionType, Padding
 from luciole.schema.tables import QuantizationParameters
@@ -179,6 +180,19 @@ def test_not_where_another_operator_sees_the_result() -> None:
     graph = before_and_after(add, Relu).graph
     graph.append(Abs(graph.ops[0].output), "other")
     assert_unchanged(graph)
+
+
+def test_not_where_integers_are_rounded_between() -> None:
+    """ONE's files have a scale of its own between a layer and its activation."""
+    for scales, fused in (((0.5, 0.25), False), ((0.5, 0.5), True)):
+        graph = before_and_after(add, Relu).graph
+        for op, scale in zip(graph.ops, scales, strict=True):
+            op.output.dtype = TensorType.UINT8
+            op.output.quantization = Affine.single(scale, 3, TensorType.UINT8).table()
+        if fused:
+            assert fuse_activation(graph) is True
+        else:
+            assert_unchanged(graph)
 
 
 def test_not_where_the_caller_sees_the_result() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from luciole.ir.graph import Graph
 from luciole.ir.op import Op
 from luciole.ir.ops.activations import FUSED_AS
+from luciole.ir.quantization import affine_of
+from luciole.ir.value import Value
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator
 
 _NOT_INTO = (
@@ -21,7 +23,8 @@ _LEARNED = (BuiltinOperator.LQ_FULLY_CONNECTED, BuiltinOperator.LQ_CONV_2D)
 
 def fuse_activation(graph: Graph) -> bool:
     """Fuse RELU, RELU6 and RELU_N1_TO_1, and TANH where learned levels are, into the operator
-    before, where nothing else sees its result.
+    before, where nothing else sees its result and integers stand for the same numbers on both
+    sides.
     """
     changes = [_fuse(graph, op) for op in list(graph.ops)]
     return any(changes)
@@ -37,11 +40,19 @@ def _fuse(graph: Graph, op: Op) -> bool:
     if activation is None or before is None or not _takes(before, activation):
         return False
     between = before.output
-    if len(between.users) != 1 or between.is_output:
+    if len(between.users) != 1 or between.is_output or not _share(between, op.output):
         return False
     before.activation = activation  # type: ignore[attr-defined]  # _takes looked
     _take_over(graph, op, before)
     return True
+
+
+def _share(between: Value, result: Value) -> bool:
+    """Tell whether two tensors are of real numbers, or of integers of one scale and zero point."""
+    before, behind = affine_of(between), affine_of(result)
+    if before is None or behind is None:
+        return before is behind
+    return before.same_numbers(behind)
 
 
 def _takes(op: Op, activation: ActivationFunctionType) -> bool:
