@@ -17,8 +17,10 @@ def simulation_of(result: Result) -> Model:
     meets these.
     """
     made = simulated(result.model) if result.rounded is None else result.rounded.model
-    model = made.clone()
     stored = {op.name: op for op in all_ops(result.model.graphs) if _is_hybrid(op)}
+    if not stored:
+        return made
+    model = made.clone()
     for op in all_ops(model.graphs):
         twin = stored.get(op.name)
         if twin is not None and type(twin) is type(op):
