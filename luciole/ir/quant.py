@@ -125,6 +125,7 @@ class Versions:
     """The first versions of an operator with integers that TFLite's runtimes know, by the element
     type of its input; ``int4`` and ``hybrid`` of a layer, for weights of 4 bits, and for integer
     weights under a float input; 1 of ``int4`` and 0 of ``int16`` where there is none.
+    ``hybrid_int4`` says whether weights of 4 bits may stand under a float input.
 
     They are those of TFLite's ``tools/versioning/op_version.cc``.
     """
@@ -133,6 +134,7 @@ class Versions:
     int16: int = 3
     int4: int = 1
     hybrid: int = 1
+    hybrid_int4: bool = True
 
     @property
     def takes_int4(self) -> bool:

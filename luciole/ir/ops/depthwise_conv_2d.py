@@ -32,7 +32,12 @@ class DepthwiseConv2D(Op, code=BuiltinOperator.DEPTHWISE_CONV_2D, options="Depth
         default=ActivationFunctionType.NONE, field="fused_activation_function", dump="Activation"
     )
 
-    quant = Quant(weight="filter", axis=3, bias="bias", since=Versions(3, 5, int4=7, hybrid=6))
+    quant = Quant(
+        weight="filter",
+        axis=3,
+        bias="bias",
+        since=Versions(3, 5, int4=7, hybrid=6, hybrid_int4=False),
+    )
     infer_dtype = dtype_of("input")
 
     def verify(self, /) -> Iterator[str]:

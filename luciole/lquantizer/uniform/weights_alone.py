@@ -93,11 +93,9 @@ def store_weights(
 
 
 def _may_read_codes(op: Op, types: Scheme) -> bool:
-    """Tell whether a layer may read integers under real numbers; TFLite's kernel of depthwise ones
-    takes none of 4 bits.
-    """
-    is_short = types.weights == TensorType.INT4
-    return not types.explicit and not (is_short and isinstance(op, DepthwiseConv2D))
+    """Tell whether a layer's kernel in TFLite takes a scheme's weights under real numbers."""
+    takes_short = op.quant is None or op.quant.since.hybrid_int4
+    return not types.explicit and (takes_short or types.weights != TensorType.INT4)
 
 
 def _too_large(op: Op, value: Value, types: Scheme) -> str | None:
