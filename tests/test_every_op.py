@@ -17,7 +17,7 @@ from luciole.exporters import to_bytes
 from luciole.importers import import_model
 from luciole.ir import CUSTOM_OPS, OPS, Graph, Model, Op, Shape, ShapeError, TensorType, Value
 from luciole.ir.errors import DefinitionError
-from luciole.ir.op import REQUIRED, Field, attr, dtype_of, for_graphs, like, operand, operands
+from luciole.ir.fields import REQUIRED, Field, attr, dtype_of, for_graphs, like, operand, operands
 from luciole.ir.quant import Like, Quant
 from luciole.ir.text.listing import show
 from luciole.kernels.core import registry

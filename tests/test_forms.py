@@ -18,7 +18,7 @@ import pytest
 from luciole.exporters import to_bytes
 from luciole.exporters.onnx.rules import rules
 from luciole.ir import Array, LucioleError, Model, Op, TensorType, UnsupportedError
-from luciole.ir.op import REQUIRED
+from luciole.ir.fields import REQUIRED
 from luciole.ir.ops.activations import APPLIED, Elu, HardSwish, Logistic
 from luciole.ir.ops.add_n import AddN
 from luciole.ir.ops.elementwise_binary import Arithmetic, Maximum, Minimum

@@ -9,7 +9,7 @@ import pytest
 
 from luciole.interpreter import Interpreter, compile_graph
 from luciole.ir import OPS, LucioleError, Model, Op
-from luciole.ir.op import INDEX
+from luciole.ir.fields import INDEX
 from luciole.kernels.core import registry
 from tests.fuzz import cases, parent, subjects
 from tests.fuzz.data import common

@@ -12,7 +12,6 @@ from luciole.importers import from_bytes
 from luciole.interpreter import Interpreter
 from luciole.ir import Graph, GraphError, Model, ShapeError, Signature, TensorType, Use, Value
 from luciole.ir.graph import all_ops
-from luciole.ir.op import UnknownOp
 from luciole.ir.ops.activations import Relu, Tanh
 from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.conv_2d import Conv2D
@@ -21,6 +20,7 @@ from luciole.ir.ops.elementwise_unary import Abs, Neg
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.split import Split
 from luciole.ir.text.listing import show
+from luciole.ir.unknown_op import UnknownOp
 from luciole.ir.verify import verify
 from luciole.schema.tables import QuantizationParameters
 from tests.samples import floats

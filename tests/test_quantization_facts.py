@@ -16,7 +16,7 @@ import pytest
 import luciole.ir.ops  # noqa: F401  # registers every operator class
 from luciole.ir import OPS, LucioleError, Op, TensorType
 from luciole.ir.errors import DefinitionError
-from luciole.ir.op import operand
+from luciole.ir.fields import operand
 from luciole.ir.ops import elementwise_binary, elementwise_unary
 from luciole.ir.ops.l2_normalization import L2Normalization
 from luciole.ir.ops.softmax import LogSoftmax, Softmax

@@ -8,8 +8,8 @@ from collections.abc import MutableMapping
 
 from luciole.ir import Array, Graph, Op, TensorType, Value
 from luciole.ir.dtypes import MICROSCALED
+from luciole.ir.fields import attr, dtype_of, like, operand
 from luciole.ir.microscaling import axis_of, in_blocks
-from luciole.ir.op import attr, dtype_of, like, operand
 from luciole.ir.ops.quantize import Quantize
 from luciole.ir.value import Producer
 from luciole.kernels.core.registry import reference

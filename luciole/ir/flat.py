@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from luciole.ir.errors import GraphError
-from luciole.ir.op import Op, for_graphs
+from luciole.ir.fields import for_graphs
+from luciole.ir.op import Op
 from luciole.ir.value import Producer, Use, Value
 
 if TYPE_CHECKING:

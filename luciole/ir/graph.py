@@ -8,9 +8,10 @@ from typing import Any
 
 from luciole.ir.dtypes import Array
 from luciole.ir.errors import GraphError
+from luciole.ir.fields import for_graphs
 from luciole.ir.flat import FlatGraph, flat_graph, restore_graph
 from luciole.ir.members import Members
-from luciole.ir.op import Op, for_graphs
+from luciole.ir.op import Op
 from luciole.ir.shown import Shown
 from luciole.ir.value import Buffer, Producer, Shape, Value
 from luciole.schema.enums import TensorType

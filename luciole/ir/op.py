@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 from luciole.ir.errors import (
     SLIPS,
@@ -14,11 +14,11 @@ from luciole.ir.errors import (
     ShapeError,
     UnrankedError,
 )
+from luciole.ir.fields import REQUIRED, Field, attr, operand, operands, subgraph, subgraphs
 from luciole.ir.quant import Pole, Quant
 from luciole.ir.value import UNRANKED, Shape, Use, Value, element_count
 from luciole.schema.enums import BuiltinOperator, TensorType
-from luciole.schema.printable import printable, shorten
-from luciole.schema.table import Table
+from luciole.schema.printable import shorten
 
 if TYPE_CHECKING:
     from luciole.ir.dtypes import Array
@@ -33,11 +33,6 @@ only here: their attributes are the entries of a FlexBuffer map.
 """
 
 HOOKS = frozenset({"infer_shape", "infer_dtype", "verify", "fold", "macs", "weight_shape"})
-INDEX = (TensorType.INT32, TensorType.INT64)
-"""Element types of operands that hold axes, shapes and indices."""
-
-REQUIRED: Any = object()
-
 _LINKS = frozenset({"operands", "results", "intermediates", "graph"})
 """Attributes that tie an operator to what is around it."""
 
@@ -53,108 +48,6 @@ class FileOptions:
 
     raw: bytes
     attributes: dict[str, Any]
-
-
-@dataclass
-class Field:
-    """One declared member of an operator class; also the descriptor that gives access to it."""
-
-    kind: Literal["operand", "operands", "attr"]
-    default: Any = REQUIRED
-    dtypes: tuple[TensorType, ...] = ()
-    explicit: bool = False
-    column: str | None = None
-    dump: str | None = None
-    is_graph: bool = False
-    name: str = ""
-    index: int = 0
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    @property
-    def schema_name(self) -> str:
-        """What the options table calls this attribute."""
-        return self.column or self.name
-
-    @property
-    def label(self) -> str:
-        """What a dump calls this attribute."""
-        return self.dump or self.name
-
-    def __get__(self, op: Op | None, owner: type) -> Any:
-        if op is None:
-            return self
-        if self.kind == "operands":
-            return op.operands[self.index :]
-        return op.operands[self.index] if self.index < len(op.operands) else None
-
-    def __set__(self, op: Op, value: Any) -> None:
-        if self.kind == "operands":
-            op.set_operands(op.operands[: self.index] + tuple(value))
-        else:
-            op.set_operand(self.index, value)
-
-
-# The specifiers of a definition. They return Any so that the annotation rules, and take ``default``
-# by keyword because type checkers see it only there (PEP 681).
-def operand(
-    *, default: Any = REQUIRED, dtype: tuple[TensorType, ...] = (), explicit: bool = False
-) -> Any:
-    """Declare one input tensor. ``dtype`` fixes its type where it does not follow the data; an
-    optional one (``default=None``) is left out of the file when it is the last, unless
-    ``explicit``.
-    """
-    return Field("operand", default, dtypes=dtype, explicit=explicit)
-
-
-def operands() -> Any:
-    """Declare all remaining input tensors, as a tuple."""
-    return Field("operands", ())
-
-
-def attr(*, default: Any, field: str | None = None, dump: str | None = None) -> Any:
-    """Declare one attribute. ``field`` is the schema's name and ``dump`` ONE's label where they
-    differ.
-    """
-    return Field("attr", default, column=field, dump=dump)
-
-
-def subgraph(*, default: Any = None, field: str | None = None, dump: str | None = None) -> Any:
-    """Declare a graph of the model that the operator calls. A file has its number."""
-    return Field("attr", default, column=field, dump=dump, is_graph=True)
-
-
-def subgraphs(*, field: str | None = None) -> Any:
-    """Declare several graphs of the model that the operator calls, as a tuple."""
-    return Field("attr", (), column=field, is_graph=True)
-
-
-def for_graphs(held: Any, change: Callable[[Any], Any]) -> Any:
-    """Change what an attribute for graphs holds: one (or its number, or None), or a tuple."""
-    return tuple(map(change, held)) if isinstance(held, tuple) else change(held)
-
-
-def dtype_of(name: str) -> Callable[[Any], TensorType]:
-    """Make a dtype rule: the element type of the named operand."""
-
-    def rule(op: Any, /) -> TensorType:
-        dtype: TensorType = getattr(op, name).dtype
-        return dtype
-
-    rule.operand = name  # type: ignore[attr-defined]  # checked by __init_subclass__
-    return rule
-
-
-def like(name: str) -> Callable[[Any], Shape]:
-    """Shape rule: the shape of the named operand."""
-
-    def rule(op: Any, /) -> Shape:
-        shape: Shape = getattr(op, name).shape
-        return shape
-
-    rule.operand = name  # type: ignore[attr-defined]  # checked by __init_subclass__
-    return rule
 
 
 @dataclass_transform(field_specifiers=(operand, operands, attr, subgraph, subgraphs))
@@ -559,49 +452,3 @@ def _check_definition(cls: type[Op]) -> None:
         raise DefinitionError(
             f"{cls.__name__}.{variadic[0].name} takes all remaining operands: it comes last"
         )
-
-
-class UnknownOp(Op):
-    """An operator without a class: kept as it was read, so that it can be written again.
-
-    ``number`` is its builtin code, ``options_table`` and ``options_2`` its tables as read,
-    ``reason`` why its class does not describe it (None where there is no class), ``operands_fit``
-    whether its operands are what that class takes.
-    """
-
-    inputs: tuple[Value | None, ...] = operands()
-    variadic_results = True
-    stateful = True
-
-    def __init__(self, number: int, inputs: Sequence[Value | None] = (), **given: Any) -> None:
-        self._setup()
-        self.set_operands(inputs)
-        self.number = number
-        self.custom: str | None = given.get("custom_code")
-        self.options_table: Table | None = given.get("options_table")
-        self.options_2: Table | None = given.get("options_2")
-        self.custom_options: Any = given.get("custom_options")
-        self.custom_options_format: int = given.get("custom_options_format", 0)
-        self.reason: str | None = given.get("reason")
-        self.operands_fit: bool = given.get("operands_fit", True)
-
-    @property
-    def kind(self) -> str:
-        """Circle's name, ``CUSTOM(code)`` for a custom one, the number where there is no name: on
-        one line, whatever the code holds.
-        """
-        if self.number == BuiltinOperator.CUSTOM:
-            return f"CUSTOM({printable(shorten(str(self.custom), MOST_QUOTED))})"
-        known = self.number in set(BuiltinOperator)
-        return BuiltinOperator(self.number).name if known else str(self.number)
-
-    def __str__(self) -> str:
-        return f"{self.kind} {shorten(self.name, MOST_QUOTED)!r}"
-
-    def infer_shape(self, /) -> tuple[Shape, ...]:
-        """Take the shapes that the file gives: nothing better is known."""
-        return tuple(UNRANKED if v.has_open_rank else v.shape for v in self.results)
-
-    def infer_dtype(self, /) -> tuple[TensorType, ...]:
-        """Take the element types that the file gives."""
-        return tuple(value.dtype for value in self.results)

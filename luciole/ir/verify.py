@@ -8,12 +8,13 @@ from luciole.ir.blockwise import misfit_blocks
 from luciole.ir.calls import Extent, check_calls, remembered
 from luciole.ir.dtypes import byte_count
 from luciole.ir.errors import GraphError, LucioleError
+from luciole.ir.fields import REQUIRED
 from luciole.ir.findings import Finding, Severity
 from luciole.ir.graph import Graph, Model
 from luciole.ir.infer import infer_op, open_ranks
 from luciole.ir.links import broken_links
 from luciole.ir.moved_codes import check_moved
-from luciole.ir.op import REQUIRED, Op, UnknownOp
+from luciole.ir.op import Op
 from luciole.ir.quantization import (
     absent_axis,
     absurd_points,
@@ -23,6 +24,7 @@ from luciole.ir.quantization import (
     zero_scales,
 )
 from luciole.ir.sparsity import fault
+from luciole.ir.unknown_op import UnknownOp
 from luciole.ir.value import MOST_AXES, Value, compatible, element_count, impossible, shape_text
 from luciole.schema.enums import TensorType
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from luciole.ir import Array, TensorType, UnsupportedError
 from luciole.ir.dtypes import NUMPY
-from luciole.ir.op import INDEX
+from luciole.ir.fields import INDEX
 from luciole.ir.ops.unique import Unique
 from luciole.kernels.core.limits import SORT_BYTES, set_aside
 from luciole.kernels.core.registry import reference

@@ -11,7 +11,7 @@ import numpy as np
 
 from luciole.ir import Array, Graph, LucioleError, Model, Op, TensorType, Value, learned_levels
 from luciole.ir.dtypes import NUMPY
-from luciole.ir.op import REQUIRED
+from luciole.ir.fields import REQUIRED
 from luciole.ir.ops.activations import Tanh
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D

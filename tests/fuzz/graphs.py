@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from luciole.ir import Graph, Model, TensorType, Value
-from luciole.ir.op import Field
+from luciole.ir.fields import Field
 from luciole.ir.ops.stablehlo_elementwise import StablehloAdd
 
 BRANCHES = ("then_graph", "else_graph", "then_branch", "else_branch", "branches")

@@ -23,7 +23,7 @@ from luciole.ir import (
     Value,
 )
 from luciole.ir.dtypes import NUMPY, PACKED, integer_range
-from luciole.ir.op import REQUIRED, Field
+from luciole.ir.fields import REQUIRED, Field
 from luciole.ir.ops.variables import VarHandle
 from luciole.ir.strings import OBJECTS, array_of
 from luciole.ir.verify import Severity, verify

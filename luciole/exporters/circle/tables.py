@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from luciole.ir import Buffer, Graph, Model, Op, Signature, UnknownOp, Value
 from luciole.ir.blockwise import blocks_of
 from luciole.ir.errors import FormatError, UnsupportedError
-from luciole.ir.op import Field, for_graphs
+from luciole.ir.fields import Field, for_graphs
 from luciole.ir.text.flexbuffer import read_map
 from luciole.schema import large, opcodes, tables
 from luciole.schema.dialect import CIRCLE, Dialect

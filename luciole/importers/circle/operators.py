@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from luciole.ir import CUSTOM_OPS, OPS, Graph, Op, ShapeError, UnknownOp, UnsupportedError, Value
-from luciole.ir.op import Field, FileOptions, for_graphs
+from luciole.ir.fields import Field, for_graphs
+from luciole.ir.op import FileOptions
 from luciole.ir.text.flexbuffer import read_map
 from luciole.schema import tables
 from luciole.schema.enums import BuiltinOperator

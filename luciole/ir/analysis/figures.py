@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from luciole.ir.op import INDEX, Op
+from luciole.ir.fields import INDEX
+from luciole.ir.op import Op
 from luciole.ir.quantization import is_affine
 from luciole.ir.value import Value, element_count
 

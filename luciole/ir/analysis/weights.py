@@ -13,9 +13,10 @@ from luciole.ir.analysis.decoded import decoded, is_decoder
 from luciole.ir.blockwise import Blockwise, blocks_of
 from luciole.ir.dtypes import Array
 from luciole.ir.errors import LucioleError, ShapeError
+from luciole.ir.fields import INDEX
 from luciole.ir.learned_levels import WORD, numbers, unpack
 from luciole.ir.number_format import Affine, Float, LearnedLevels, NumberFormat
-from luciole.ir.op import INDEX, Op
+from luciole.ir.op import Op
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected, clusters_of, matrix_rows
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.levelsdecode import LevelsDecode

@@ -5,7 +5,8 @@ operators carry fused into them.
 import math
 from typing import ClassVar
 
-from luciole.ir.op import Op, dtype_of, like, operand
+from luciole.ir.fields import dtype_of, like, operand
+from luciole.ir.op import Op
 from luciole.ir.ops.elementwise_unary import Unary
 from luciole.ir.quant import FIRST, Fixed, Quant, Saturation
 from luciole.ir.value import Value

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from luciole.ir.op import Op, operands
+from luciole.ir.fields import operands
+from luciole.ir.op import Op
 from luciole.ir.rules import by_axis, same_extent
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator

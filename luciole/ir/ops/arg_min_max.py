@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from luciole.ir import rules
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import INDEX, Op, attr, operand
+from luciole.ir.fields import INDEX, attr, operand
+from luciole.ir.op import Op
 from luciole.ir.quant import Quant
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator, TensorType

@@ -1,7 +1,8 @@
 """BATCH_MATMUL."""
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import Op, attr, dtype_of, operand
+from luciole.ir.fields import attr, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.quant import Quant
 from luciole.ir.rules import agree, broadcast
 from luciole.ir.value import Shape, Value, element_count, shape_text

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from luciole.ir import learned_levels
 from luciole.ir.dtypes import Array
 from luciole.ir.errors import ShapeError
+from luciole.ir.fields import REQUIRED, attr, dtype_of, operand
 from luciole.ir.learned_levels import WORD
-from luciole.ir.op import REQUIRED, Op, attr, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.rules import MOST_PARTS, agree, known, rank
 from luciole.ir.value import Shape, Value, shape_text
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, TensorType

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from luciole.ir import rules
 from luciole.ir.errors import ShapeError
+from luciole.ir.fields import INDEX, attr, dtype_of, operand
 from luciole.ir.learned_levels import WORD
-from luciole.ir.op import INDEX, Op, attr, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.ops.bcq_fully_connected import is_whole, known_rows, not_whole
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator, TensorType

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from luciole.ir.op import REQUIRED, Op, attr, dtype_of, operand
+from luciole.ir.fields import REQUIRED, attr, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.recurrent import (
     LSTM_AUXILIARY,
     WEIGHTS,

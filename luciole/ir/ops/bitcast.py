@@ -2,7 +2,8 @@
 
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import Op, operand
+from luciole.ir.fields import operand
+from luciole.ir.op import Op
 from luciole.ir.rules import agree
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator, TensorType

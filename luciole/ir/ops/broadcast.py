@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import INDEX, Op, dtype_of, operand
+from luciole.ir.fields import INDEX, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.ops.fill import not_negative, wanted_shape
 from luciole.ir.quant import Like, Quant
 from luciole.ir.rules import broadcast, rank, settled

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from luciole.ir.op import Op, attr, like, operand
+from luciole.ir.fields import attr, like, operand
+from luciole.ir.op import Op
 from luciole.ir.value import Value
 from luciole.schema.enums import BuiltinOperator, TensorType
 

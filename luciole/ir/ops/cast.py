@@ -1,6 +1,7 @@
 """CAST."""
 
-from luciole.ir.op import Op, attr, like, operand
+from luciole.ir.fields import attr, like, operand
+from luciole.ir.op import Op
 from luciole.ir.value import Value
 from luciole.schema.enums import BuiltinOperator, TensorType
 

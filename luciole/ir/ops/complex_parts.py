@@ -1,7 +1,8 @@
 """Real numbers out of complex ones, element by element."""
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import Op, like, operand
+from luciole.ir.fields import like, operand
+from luciole.ir.op import Op
 from luciole.ir.value import Value
 from luciole.schema.enums import BuiltinOperator, TensorType
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from luciole.ir.op import Op, attr, operands
+from luciole.ir.fields import attr, operands
+from luciole.ir.op import Op
 from luciole.ir.quant import Like, Quant
 from luciole.ir.rules import axis, by_axis, same_extent
 from luciole.ir.value import Shape, Value

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from luciole.ir.calls import merged, mismatches, result_shapes
 from luciole.ir.errors import ShapeError
+from luciole.ir.fields import attr, operand, operands, subgraph, subgraphs
 from luciole.ir.graph import Graph
-from luciole.ir.op import Op, attr, operand, operands, subgraph, subgraphs
+from luciole.ir.op import Op
 from luciole.ir.rules import agree
 from luciole.ir.value import UNRANKED, Shape, Value
 from luciole.schema.enums import BuiltinOperator, CustomOptionsFormat, TensorType

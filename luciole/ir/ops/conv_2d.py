@@ -1,7 +1,8 @@
 """CONV_2D."""
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import Op, attr, dtype_of, operand
+from luciole.ir.fields import attr, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.quant import Quant, Versions
 from luciole.ir.rules import check_bias, rank, window
 from luciole.ir.value import Shape, Value

@@ -2,7 +2,8 @@
 
 from typing import Protocol
 
-from luciole.ir.op import Op, attr, dtype_of, operand
+from luciole.ir.fields import attr, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.quant import FIRST, Quant
 from luciole.ir.rules import agree, check_bias, rank, window
 from luciole.ir.value import Shape, Value

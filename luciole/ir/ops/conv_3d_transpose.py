@@ -1,6 +1,7 @@
 """CONV_3D_TRANSPOSE."""
 
-from luciole.ir.op import INDEX, Op, attr, dtype_of, operand
+from luciole.ir.fields import INDEX, attr, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.ops.conv_3d import dilations, strides
 from luciole.ir.ops.fill import not_negative
 from luciole.ir.quant import FIRST, Quant

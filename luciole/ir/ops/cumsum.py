@@ -1,7 +1,8 @@
 """CUMSUM."""
 
 from luciole.ir import rules
-from luciole.ir.op import INDEX, Op, attr, dtype_of, operand
+from luciole.ir.fields import INDEX, attr, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator
 

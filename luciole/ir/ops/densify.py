@@ -1,7 +1,8 @@
 """DENSIFY."""
 
 from luciole.ir.dtypes import Array
-from luciole.ir.op import Op, dtype_of, like, operand
+from luciole.ir.fields import dtype_of, like, operand
+from luciole.ir.op import Op
 from luciole.ir.sparsity import dense
 from luciole.ir.value import Value
 from luciole.schema.enums import BuiltinOperator

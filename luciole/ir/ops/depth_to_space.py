@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import Op, attr, dtype_of, operand
+from luciole.ir.fields import attr, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.quant import Like, Quant, Versions
 from luciole.ir.rules import rank
 from luciole.ir.value import Shape, Value

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from luciole.ir.op import Op, attr, dtype_of, operand
+from luciole.ir.fields import attr, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.quant import SECOND, Like, Pole, Quant
 from luciole.ir.rules import broadcast
 from luciole.ir.value import Shape, Value

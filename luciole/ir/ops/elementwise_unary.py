@@ -1,6 +1,7 @@
 """Unary element-wise operators without attributes: the result has the operand's shape and type."""
 
-from luciole.ir.op import Op, dtype_of, like, operand
+from luciole.ir.fields import dtype_of, like, operand
+from luciole.ir.op import Op
 from luciole.ir.quant import SECOND, Pole, Quant
 from luciole.ir.value import Value
 from luciole.schema.enums import BuiltinOperator

@@ -1,7 +1,8 @@
 """EMBEDDING_LOOKUP."""
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import Op, operand
+from luciole.ir.fields import operand
+from luciole.ir.op import Op
 from luciole.ir.rules import rank
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator, TensorType

@@ -1,7 +1,8 @@
 """EMBEDDING_LOOKUP_SPARSE."""
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import Op, attr, dtype_of, operand
+from luciole.ir.fields import attr, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.rules import agree, known_ints, rank, unknown
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator, CombinerType, TensorType

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from luciole.ir import rules
-from luciole.ir.op import INDEX, Op, dtype_of, operand
+from luciole.ir.fields import INDEX, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.quant import FIRST, Like, Quant
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator

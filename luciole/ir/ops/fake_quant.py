@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from luciole.ir.op import Op, attr, dtype_of, like, operand
+from luciole.ir.fields import attr, dtype_of, like, operand
+from luciole.ir.op import Op
 from luciole.ir.value import Value
 from luciole.schema.enums import BuiltinOperator
 

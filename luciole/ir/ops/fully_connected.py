@@ -1,7 +1,8 @@
 """FULLY_CONNECTED."""
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import Op, attr, dtype_of, operand
+from luciole.ir.fields import attr, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.quant import Quant, Versions
 from luciole.ir.rules import agree, product, rank
 from luciole.ir.value import Shape, Value, shape_text

@@ -1,7 +1,8 @@
 """GATHER_ND."""
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import INDEX, Op, dtype_of, operand
+from luciole.ir.fields import INDEX, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.quant import FIRST, Like, Quant
 from luciole.ir.rules import rank_of_file
 from luciole.ir.value import Shape, Value

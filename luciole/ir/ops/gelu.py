@@ -1,6 +1,6 @@
 """GELU."""
 
-from luciole.ir.op import attr
+from luciole.ir.fields import attr
 from luciole.ir.ops.activations import Rectifier
 from luciole.schema.enums import BuiltinOperator
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import REQUIRED, Op, attr, dtype_of, operand
+from luciole.ir.fields import REQUIRED, attr, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.recurrent import sequence_macs
 from luciole.ir.rules import agree, rank
 from luciole.ir.value import Shape, Value, shape_text

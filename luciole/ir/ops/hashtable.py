@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from luciole.ir.op import Op, attr, dtype_of, like, operand
+from luciole.ir.fields import attr, dtype_of, like, operand
+from luciole.ir.op import Op
 from luciole.ir.ops.variables import RESOURCE
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator, TensorType

@@ -1,7 +1,8 @@
 """INSTANCE_NORM."""
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import Op, attr, dtype_of, operand
+from luciole.ir.fields import attr, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.rules import rank
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator

@@ -1,6 +1,6 @@
 """LEAKY_RELU."""
 
-from luciole.ir.op import attr
+from luciole.ir.fields import attr
 from luciole.ir.ops.activations import Rectifier
 from luciole.ir.quant import SECOND, Quant
 from luciole.schema.enums import BuiltinOperator

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from luciole.ir.dtypes import Array
 from luciole.ir.errors import ShapeError
+from luciole.ir.fields import INDEX, attr, operand
 from luciole.ir.minifloat import unpack_codes
 from luciole.ir.number_format import LearnedLevels
-from luciole.ir.op import INDEX, Op, attr, operand
+from luciole.ir.op import Op
 from luciole.ir.ops.fill import wanted_shape
 from luciole.ir.rules import rank, settled
 from luciole.ir.value import Shape, Value, element_count

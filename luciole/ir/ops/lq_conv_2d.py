@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from luciole.ir.fields import attr
 from luciole.ir.learned_levels import WORD
-from luciole.ir.op import attr
 from luciole.ir.ops.lq_fully_connected import LQLayer, outputs_of
 from luciole.ir.rules import agree, rank, window
 from luciole.ir.value import Shape

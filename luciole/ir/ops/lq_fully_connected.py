@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from luciole.ir.errors import ShapeError
+from luciole.ir.fields import attr, dtype_of, operand
 from luciole.ir.learned_levels import WORD
-from luciole.ir.op import Op, attr, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.ops.fully_connected import rows
 from luciole.ir.quant import Quant
 from luciole.ir.rules import agree, rank

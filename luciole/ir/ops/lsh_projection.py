@@ -1,7 +1,8 @@
 """LSH_PROJECTION."""
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import Op, attr, operand
+from luciole.ir.fields import attr, operand
+from luciole.ir.op import Op
 from luciole.ir.rules import agree, product, rank
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator, LSHProjectionType, TensorType

@@ -1,7 +1,8 @@
 """MATRIX_DIAG and MATRIX_SET_DIAG: the diagonals of matrices in a batch."""
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import Op, dtype_of, operand
+from luciole.ir.fields import dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.rules import agree
 from luciole.ir.value import Shape, Value, shape_text
 from luciole.schema.enums import BuiltinOperator

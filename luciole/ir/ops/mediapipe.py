@@ -7,7 +7,8 @@ Their options are the bytes of a C struct.
 from enum import IntEnum
 
 from luciole.ir.errors import ShapeError, UnsupportedError
-from luciole.ir.op import Op, attr, dtype_of, operand
+from luciole.ir.fields import attr, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.quant import Quant
 from luciole.ir.rules import agree, check_bias, check_window, rank, transposed_macs, window
 from luciole.ir.value import Shape, Value

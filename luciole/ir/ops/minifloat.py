@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir.errors import ShapeError
+from luciole.ir.fields import INDEX, attr, like, operand
 from luciole.ir.minifloat import Minifloat, unpack_codes
-from luciole.ir.op import INDEX, Op, attr, like, operand
+from luciole.ir.op import Op
 from luciole.ir.ops.fill import wanted_shape
 from luciole.ir.rules import rank, settled
 from luciole.ir.value import Shape, Value, element_count

@@ -1,7 +1,8 @@
 """MIRROR_PAD."""
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import INDEX, Op, attr, dtype_of, operand
+from luciole.ir.fields import INDEX, attr, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.ops.pad import padding_pairs
 from luciole.ir.quant import Like, Quant
 from luciole.ir.rules import agree, known, rank, unknown

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import INDEX, Op, operand
+from luciole.ir.fields import INDEX, operand
+from luciole.ir.op import Op
 from luciole.ir.rules import agree, known_ints, product, rank
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator, TensorType

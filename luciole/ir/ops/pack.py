@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from luciole.ir import rules
-from luciole.ir.op import Op, attr, operands
+from luciole.ir.fields import attr, operands
+from luciole.ir.op import Op
 from luciole.ir.quant import Like, Quant
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator

@@ -2,7 +2,8 @@
 
 from luciole.ir.dtypes import Array
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import INDEX, Op, dtype_of, operand
+from luciole.ir.fields import INDEX, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.quant import Like, Quant
 from luciole.ir.rules import agree, known, product, rank, unknown
 from luciole.ir.value import Shape, Value, shape_text

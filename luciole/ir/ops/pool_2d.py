@@ -1,6 +1,7 @@
 """AVERAGE_POOL_2D, MAX_POOL_2D and L2_POOL_2D: one number for each window of each channel."""
 
-from luciole.ir.op import Op, attr, dtype_of, operand
+from luciole.ir.fields import attr, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.quant import Like, Quant
 from luciole.ir.rules import rank, window
 from luciole.ir.value import Shape, Value

@@ -1,7 +1,8 @@
 """PRELU."""
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import Op, dtype_of, operand
+from luciole.ir.fields import dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.quant import FIRST, Quant
 from luciole.ir.rules import broadcast
 from luciole.ir.value import Shape, Value, shape_text

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from luciole.ir.blockwise import blocks_of
 from luciole.ir.dtypes import MICROSCALED
-from luciole.ir.op import Op, like, operand
+from luciole.ir.fields import like, operand
+from luciole.ir.op import Op
 from luciole.ir.quant import Quant
 from luciole.ir.quantization import faults
 from luciole.ir.value import Value

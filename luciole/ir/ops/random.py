@@ -1,7 +1,8 @@
 """RANDOM_UNIFORM, RANDOM_STANDARD_NORMAL and MULTINOMIAL: numbers that two seeds decide."""
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import INDEX, Op, attr, operand
+from luciole.ir.fields import INDEX, attr, operand
+from luciole.ir.op import Op
 from luciole.ir.ops.fill import not_negative, wanted_shape
 from luciole.ir.rules import agree, known_ints, product, rank
 from luciole.ir.value import Shape, Value

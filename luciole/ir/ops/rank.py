@@ -3,7 +3,8 @@
 import numpy as np
 
 from luciole.ir.dtypes import Array
-from luciole.ir.op import Op, operand
+from luciole.ir.fields import operand
+from luciole.ir.op import Op
 from luciole.ir.value import UNRANKED, Value
 from luciole.schema.enums import BuiltinOperator, TensorType
 

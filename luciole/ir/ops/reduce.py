@@ -1,6 +1,7 @@
 """Reductions: many elements become one, along some axes."""
 
-from luciole.ir.op import INDEX, Op, attr, dtype_of, operand
+from luciole.ir.fields import INDEX, attr, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.quant import SECOND, Like, Quant
 from luciole.ir.rules import axes, known_ints, rank_of_file, unknown
 from luciole.ir.value import Shape, Value

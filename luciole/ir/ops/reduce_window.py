@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import INDEX, Op, attr, dtype_of, operand
+from luciole.ir.fields import INDEX, attr, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.rules import agree, check_window, known_ints, product, rank, unknown
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator, ReduceWindowFunction

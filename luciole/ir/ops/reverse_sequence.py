@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from luciole.ir import rules
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import INDEX, Op, attr, dtype_of, operand
+from luciole.ir.fields import INDEX, attr, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator
 

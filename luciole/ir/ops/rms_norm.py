@@ -1,7 +1,8 @@
 """RMS_NORM."""
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import Op, attr, dtype_of, operand
+from luciole.ir.fields import attr, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.ops.instance_norm import check_factors
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from luciole.ir.op import Op, attr, dtype_of, operand
+from luciole.ir.fields import attr, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.recurrent import WEIGHTS, Sizes, rnn_outputs, sequence_macs, state_faults
 from luciole.ir.rules import rank
 from luciole.ir.value import Shape, Value

@@ -1,7 +1,8 @@
 """ROPE."""
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import Op, attr, dtype_of, operand
+from luciole.ir.fields import attr, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.rules import agree, rank
 from luciole.ir.value import Shape, Value, shape_text
 from luciole.schema.enums import BuiltinOperator, RoPEMode

@@ -1,7 +1,8 @@
 """SCATTER_ND."""
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import INDEX, Op, dtype_of, operand
+from luciole.ir.fields import INDEX, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.ops.gather_nd import left
 from luciole.ir.rules import agree, known_ints, rank, rank_of_file, unknown
 from luciole.ir.value import Shape, Value, shape_text

@@ -4,7 +4,8 @@ import numpy as np
 
 from luciole.ir.dtypes import Array
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import Op, dtype_of, operand
+from luciole.ir.fields import dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.rules import agree, known, rank
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator, TensorType

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import Op, dtype_of, operand
+from luciole.ir.fields import dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.quant import SECOND, Like, Quant
 from luciole.ir.rules import agree, broadcast, by_axis, same_extent
 from luciole.ir.value import Shape, Value, shape_text

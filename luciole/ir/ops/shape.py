@@ -4,7 +4,8 @@ import numpy as np
 
 from luciole.ir.dtypes import NUMPY, Array
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import INDEX, Op, attr, operand
+from luciole.ir.fields import INDEX, attr, operand
+from luciole.ir.op import Op
 from luciole.ir.quant import FIRST, Quant
 from luciole.ir.value import UNRANKED, Value
 from luciole.schema.enums import BuiltinOperator, TensorType

@@ -3,7 +3,8 @@
 import math
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import Op, attr, dtype_of, operand
+from luciole.ir.fields import attr, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.quant import SECOND, Contrast, Fixed, Quant
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator, TensorType

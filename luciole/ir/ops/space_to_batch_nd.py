@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from luciole.ir.dtypes import Array
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import INDEX, Op, dtype_of, operand
+from luciole.ir.fields import INDEX, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.ops.pad import padding_pairs
 from luciole.ir.quant import Like, Quant
 from luciole.ir.rules import agree, integers, known, product, rank, unknown

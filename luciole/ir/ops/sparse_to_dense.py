@@ -1,7 +1,8 @@
 """SPARSE_TO_DENSE."""
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import INDEX, Op, attr, dtype_of, operand
+from luciole.ir.fields import INDEX, attr, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.rules import agree, known_ints, product, rank, rank_of_file, unknown
 from luciole.ir.value import Shape, Value, shape_text
 from luciole.schema.enums import BuiltinOperator

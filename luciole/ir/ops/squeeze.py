@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import Op, attr, dtype_of, operand
+from luciole.ir.fields import attr, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.quant import FIRST, Like, Quant
 from luciole.ir.rules import axes, rank_of_file
 from luciole.ir.value import Shape, Value, shape_text

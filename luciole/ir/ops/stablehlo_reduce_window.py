@@ -1,8 +1,9 @@
 """STABLEHLO_REDUCE_WINDOW."""
 
 from luciole.ir.errors import ShapeError
+from luciole.ir.fields import attr, dtype_of, operand, subgraph
 from luciole.ir.graph import Graph
-from luciole.ir.op import Op, attr, dtype_of, operand, subgraph
+from luciole.ir.op import Op
 from luciole.ir.ops.stablehlo_pad import padded
 from luciole.ir.rules import agree, check_window, product
 from luciole.ir.value import Shape, Value

@@ -1,8 +1,9 @@
 """STABLEHLO_SCATTER."""
 
 from luciole.ir.errors import ShapeError
+from luciole.ir.fields import INDEX, attr, dtype_of, operand, subgraph
 from luciole.ir.graph import Graph
-from luciole.ir.op import INDEX, Op, attr, dtype_of, operand, subgraph
+from luciole.ir.op import Op
 from luciole.ir.rules import agree
 from luciole.ir.value import Shape, Value, compatible, shape_text
 from luciole.schema.enums import BuiltinOperator

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import INDEX, Op, attr, dtype_of, operand
+from luciole.ir.fields import INDEX, attr, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.quant import Like, Quant
 from luciole.ir.rules import agree, known_ints, rank, rank_of_file
 from luciole.ir.value import Shape, Value

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import REQUIRED, Op, attr, dtype_of, operand
+from luciole.ir.fields import REQUIRED, attr, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.recurrent import WEIGHTS, Sizes, check_extents, sequence_macs, state_faults
 from luciole.ir.rules import product, rank
 from luciole.ir.value import Shape, Value

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import Op, attr, operand
+from luciole.ir.fields import attr, operand
+from luciole.ir.op import Op
 from luciole.ir.ops.non_max_suppression import CORNERS
 from luciole.ir.rules import agree, rank
 from luciole.ir.value import Shape, Value

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import INDEX, Op, operand
+from luciole.ir.fields import INDEX, operand
+from luciole.ir.op import Op
 from luciole.ir.quant import Like, Quant
 from luciole.ir.rules import known_ints
 from luciole.ir.value import Shape, Value

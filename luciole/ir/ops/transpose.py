@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import INDEX, Op, dtype_of, operand
+from luciole.ir.fields import INDEX, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.quant import Like, Quant
 from luciole.ir.rules import agree, axis, known_ints, product, unknown
 from luciole.ir.value import Shape, Value

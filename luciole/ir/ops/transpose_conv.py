@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import INDEX, Op, attr, dtype_of, operand
+from luciole.ir.fields import INDEX, attr, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.quant import Quant
 from luciole.ir.rules import agree, check_bias, check_window, known_ints, rank, transposed_macs
 from luciole.ir.value import Shape, Value

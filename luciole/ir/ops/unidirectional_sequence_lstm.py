@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from luciole.ir.errors import UnsupportedError
-from luciole.ir.op import REQUIRED, Op, attr, dtype_of, operand
+from luciole.ir.fields import REQUIRED, attr, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.quant import FIRST, Quant
 from luciole.ir.recurrent import (
     WEIGHTS,

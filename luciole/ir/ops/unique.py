@@ -1,6 +1,7 @@
 """UNIQUE."""
 
-from luciole.ir.op import Op, attr, operand
+from luciole.ir.fields import attr, operand
+from luciole.ir.op import Op
 from luciole.ir.rules import rank
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator, TensorType

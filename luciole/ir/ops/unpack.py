@@ -2,7 +2,8 @@
 
 from luciole.ir import rules
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import Op, attr, dtype_of, operand
+from luciole.ir.fields import attr, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.quant import Like, Quant
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator

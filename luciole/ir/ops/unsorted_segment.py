@@ -1,7 +1,8 @@
 """UNSORTED_SEGMENT_SUM, _PROD, _MAX and _MIN: what falls into the same segment, combined."""
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import INDEX, Op, dtype_of, operand
+from luciole.ir.fields import INDEX, dtype_of, operand
+from luciole.ir.op import Op
 from luciole.ir.rules import agree, known_ints, product
 from luciole.ir.value import Shape, Value, shape_text
 from luciole.schema.enums import BuiltinOperator

@@ -1,7 +1,8 @@
 """State by name that outlives a run: VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE."""
 
 from luciole.ir.errors import ShapeError
-from luciole.ir.op import Op, attr, operand
+from luciole.ir.fields import attr, operand
+from luciole.ir.op import Op
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator, TensorType
 

@@ -1,6 +1,7 @@
 """WHERE."""
 
-from luciole.ir.op import Op, operand
+from luciole.ir.fields import operand
+from luciole.ir.op import Op
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator, TensorType
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from luciole.ir.dtypes import Array
 from luciole.ir.graph import Graph, Model, all_ops
-from luciole.ir.op import Op, UnknownOp
+from luciole.ir.op import Op
+from luciole.ir.unknown_op import UnknownOp
 from luciole.ir.value import Buffer, Value
 from luciole.schema import opcodes
 from luciole.schema.enums import BuiltinOperator

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from luciole.ir.fields import Field
 from luciole.ir.graph import Graph
-from luciole.ir.op import Field, Op, UnknownOp
+from luciole.ir.op import Op
 from luciole.ir.text.common import Numbering, hex_bytes, listed, one_line, scalar, shortened
 from luciole.ir.text.flexbuffer import read_map, value_text
+from luciole.ir.unknown_op import UnknownOp
 from luciole.schema.enums import BuiltinOperator, CustomOptionsFormat
 from luciole.schema.table import Table
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from luciole.ir.errors import GraphError
 from luciole.ir.graph import Graph
-from luciole.ir.op import Op, UnknownOp
+from luciole.ir.op import Op
 from luciole.ir.text.common import one_line, scalar, shortened
+from luciole.ir.unknown_op import UnknownOp
 from luciole.ir.value import Value, element_count, shape_text
 
 MOST_VALUES = 8
