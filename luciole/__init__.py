@@ -96,7 +96,7 @@ def _html_of(shown: object) -> str | None:
 
 def _kernels() -> Computing:
     """Find what computes operators for readers: they do not know the room of kernels."""
-    kernels: Computing = importlib.import_module("luciole.kernels.core.registry")
+    kernels: Computing = importlib.import_module("luciole.kernels.core.evaluation")
     return kernels
 
 

@@ -14,7 +14,7 @@ import pytest
 from luciole.compiler import Compiled, CompileOptions, Program, compile_model
 from luciole.compiler.host import build_library
 from luciole.ir import Array, Model, Value
-from luciole.kernels.core import registry
+from luciole.kernels.core import evaluation
 
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror")
 QUICK = (*STRICT, "-O1", "-fPIC", "-shared")
@@ -54,7 +54,7 @@ def interpreted(
     arrays |= states
     arrays |= {v: given[v.name] for v in model.graph.inputs}
     for op in model.graph.ops:
-        found = registry.computed(op, [None if v is None else arrays[v] for v in op.operands])
+        found = evaluation.computed(op, [None if v is None else arrays[v] for v in op.operands])
         arrays |= dict(zip(op.results, found, strict=True))
     return [array for v in model.graph.outputs if (array := arrays[v]) is not None]
 

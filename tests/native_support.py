@@ -13,7 +13,7 @@ from luciole.ir.rules import settled
 from luciole.kernels import jit
 from luciole.kernels.core import registry
 from luciole.kernels.core.allocation import chosen
-from luciole.kernels.core.registry import Context, NativeStep
+from luciole.kernels.core.contract import Context, NativeStep
 from tests.guard.memory import Guard
 from tests.support import one_op, run_reference
 

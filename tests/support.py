@@ -15,7 +15,7 @@ from luciole.exporters import to_bytes
 from luciole.interpreter import Interpreter, compile_graph
 from luciole.ir import Array, Graph, Model, Op, TensorType, Value
 from luciole.ir.dtypes import tensor_type
-from luciole.kernels.core import registry
+from luciole.kernels.core import evaluation
 from luciole.schema.tables import DimensionMetadata, QuantizationParameters, SparsityParameters
 
 HERE = Path(__file__).parent
@@ -113,7 +113,7 @@ def run_reference(
     """
     op = one_op(cls, operands, constant, **attributes).graph.ops[0]
     arrays = [None if a is None else np.asarray(a) for a in operands]
-    results = registry.computed(op, arrays)
+    results = evaluation.computed(op, arrays)
     for value, array in zip(op.results, results, strict=True):
         assert all(n in (None, m) for n, m in zip(value.shape, array.shape, strict=True)), (
             value,

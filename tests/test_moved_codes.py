@@ -23,7 +23,7 @@ from luciole.ir.ops.pack import Pack
 from luciole.ir.ops.reshape import Reshape
 from luciole.ir.quant import Like
 from luciole.ir.verify import Finding, Severity, verify
-from luciole.kernels.core import registry
+from luciole.kernels.core import evaluation
 from luciole.schema.enums import BuiltinOperator
 from tests.support import Affine, litert, one_op
 
@@ -148,7 +148,7 @@ def moved(affine: Affine) -> Affine:
 
 def _here(model: Model, arrays: Sequence[Array]) -> Sequence[Array] | None:
     try:
-        return registry.computed(model.graph.ops[0], list(arrays))
+        return evaluation.computed(model.graph.ops[0], list(arrays))
     except LucioleError:
         return None
 

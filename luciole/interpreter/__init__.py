@@ -5,7 +5,7 @@ from luciole.interpreter.errors import BusyError, InputError, NotPickledError
 from luciole.interpreter.interpreter import Interpreter
 from luciole.interpreter.observe import ActivationSaver, Observer
 from luciole.interpreter.plan import Plan
-from luciole.kernels.core.registry import ExecutionError
+from luciole.kernels.core.errors import ExecutionError
 
 __all__ = [
     "ActivationSaver",

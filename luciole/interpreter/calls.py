@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from luciole.ir import Array, Graph, LucioleError, Op, Value
 from luciole.ir.strings import OBJECTS
+from luciole.kernels.core.contract import Calls, Reference, Stateful
 from luciole.kernels.core.meter import Meter
-from luciole.kernels.core.registry import Calls, Reference, Stateful
 from luciole.kernels.core.state import State
 
 if TYPE_CHECKING:

@@ -19,8 +19,10 @@ from luciole.ir import Array, Graph, Op, UnsupportedError, Value
 from luciole.ir.calls import reachable
 from luciole.ir.ops.control_flow import While
 from luciole.kernels.core import registry
+from luciole.kernels.core.building import accepted
+from luciole.kernels.core.contract import NativeStep, Reference
+from luciole.kernels.core.errors import ExecutionError
 from luciole.kernels.core.reasons import decline, listening
-from luciole.kernels.core.registry import ExecutionError, NativeStep, Reference, accepted
 
 DEFAULT_MEMORY_LIMIT = 4 << 30
 """Bytes of tensors that a model may ask for unless the caller raises it."""

@@ -17,9 +17,9 @@ from luciole.ir.ops.control_flow import While
 from luciole.ir.passes.scans import Scan, scan_of
 from luciole.kernels.core.allocation import placed
 from luciole.kernels.core.budget import Budget
+from luciole.kernels.core.contract import NativeStep
 from luciole.kernels.core.loops import Loop, Part
 from luciole.kernels.core.reasons import decline
-from luciole.kernels.core.registry import NativeStep
 
 PlanBody = Callable[[Graph], "Plan | None"]
 """Plan a body, each of whose tensors has memory of its own; None where that cannot be done."""

@@ -21,8 +21,8 @@ from luciole.ir.analysis.layout import Layout
 from luciole.ir.quantization import zero_code
 from luciole.ir.strings import OBJECTS, blank
 from luciole.ir.value import shape_text
+from luciole.kernels.core.contract import NativeStep
 from luciole.kernels.core.meter import Meter
-from luciole.kernels.core.registry import NativeStep
 
 
 class Plan(Uncopied):

@@ -20,7 +20,7 @@ from luciole.ir.passes.inline_calls import inline_calls
 from luciole.ir.passes.scans import scan_of
 from luciole.ir.sparsity import dense
 from luciole.ir.value import element_count, shape_text
-from luciole.kernels.core import allocation, registry
+from luciole.kernels.core import allocation, evaluation
 from luciole.kernels.core.errors import MemoryLimitError
 from luciole.kernels.layers.floats.blocks import takes
 
@@ -150,7 +150,7 @@ def _unfolded(ops: Sequence[Op], constants: _Constants) -> list[Op]:
         for value, dtype in zip(op.results, op.result_dtypes(), strict=True):
             value.dtype = dtype  # what kernels write, whatever the file says
         modest = constants.may_make(_result_bytes(op))
-        results = folded(op, registry.evaluate) if modest else None
+        results = folded(op, evaluation.evaluate) if modest else None
         if results is None:
             left.append(op)
             continue

@@ -15,10 +15,12 @@ from luciole.ir import Op
 from luciole.ir.calls import reachable
 from luciole.ir.ops.control_flow import CallOnce
 from luciole.ir.ops.variables import AssignVariable
-from luciole.kernels.core import registry
+from luciole.kernels.core import building
 from luciole.kernels.core.allocation import side_by_side
+from luciole.kernels.core.building import accepted
+from luciole.kernels.core.contract import NativeStep
 from luciole.kernels.core.reasons import Declined
-from luciole.kernels.core.registry import accepted
+from luciole.kernels.core.registry import find_stateful_native
 from luciole.kernels.core.state import State
 
 
@@ -30,7 +32,7 @@ class StatefulPlan(Plan):
     def __init__(self, *args: Any, state: State) -> None:
         super().__init__(*args)
         self._state = state
-        self._stateful = [step for step in self.steps if registry.compiles_later(step.op)]
+        self._stateful = [step for step in self.steps if find_stateful_native(step.op)]
         self._tries = not any(map(_assigns_elsewhere, self._settled.ops))
         self._moves: int | None = None
 
@@ -75,12 +77,12 @@ class StatefulPlan(Plan):
             self._moves = self._state.moves
             self._arrange()
 
-    def _built(self, step: Step) -> registry.NativeStep | None:
+    def _built(self, step: Step) -> NativeStep | None:
         if step.context is None:
             return None
-        found = registry.build_stateful(step.op, self._state, step.context)
+        found = building.build_after_run(step.op, self._state, step.context)
         step.reason = found.reason if isinstance(found, Declined) else ""
-        return found if isinstance(found, registry.NativeStep) else None
+        return found if isinstance(found, NativeStep) else None
 
 
 def _assigns_elsewhere(op: Op) -> bool:

@@ -22,12 +22,14 @@ from luciole.ir.ops.control_flow import While
 from luciole.ir.strings import OBJECTS
 from luciole.ir.value import compatible, shape_text
 from luciole.kernels import jit
-from luciole.kernels.core import registry
+from luciole.kernels.core import building, evaluation
 from luciole.kernels.core.allocation import side_by_side
+from luciole.kernels.core.contract import Context, NativeStep, Reference
+from luciole.kernels.core.errors import ExecutionError
 from luciole.kernels.core.limits import afford
 from luciole.kernels.core.meter import Meter
 from luciole.kernels.core.reasons import Declined, listening
-from luciole.kernels.core.registry import Context, ExecutionError, NativeStep, Reference
+from luciole.kernels.core.registry import find_stateful_native
 
 
 @dataclass
@@ -115,12 +117,12 @@ def build(
     """Build a step for each operator that is left: compiled where all its tensors have places and
     there is a kernel for them, or ``loop`` makes one, else what ``find`` gives.
 
-    Raises ShapeError and ExecutionError as ``registry.build_native`` does.
+    Raises ShapeError and ExecutionError as ``building.build_native`` does.
     """
     steps = [Step(op, settled.sources[op], find(op)) for op in settled.ops]
     with np.errstate(all="ignore"), side_by_side():
         for step in steps:
-            if registry.compiles_later(step.op):
+            if find_stateful_native(step.op) is not None:
                 step.context = _context(step.op, contents)
                 continue
             shares = not layout.shared.keys().isdisjoint(step.op.results)
@@ -144,7 +146,7 @@ def _native(op: Op, contents: Contents, loop: BuildLoop) -> NativeStep | Decline
         with listening() as reasons:
             found = loop(op, contents.arrays)
         return _named(found, op) if found else Declined(reasons[-1] if reasons else OPEN)
-    made = registry.build_native(op, context)
+    made = building.build_native(op, context)
     return made if isinstance(made, Declined) else _named(made, op)
 
 
@@ -206,7 +208,7 @@ def run_reference(step: Step, contents: Contents, meter: Meter) -> None:
     operands = [None if v is None else arrays[v] for v in op.operands]
     with meter:
         _check_now(op, contents)
-        results = registry.call(step.reference, op, operands)
+        results = evaluation.call(step.reference, op, operands)
     if len(results) != len(op.results):
         raise ExecutionError(
             f"{op}: {len(results)} results were computed, it has {len(op.results)}"

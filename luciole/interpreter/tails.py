@@ -15,8 +15,9 @@ from luciole.interpreter.schedule import Schedule
 from luciole.interpreter.steps import Step
 from luciole.ir import Array, Graph, Op, TensorType, Value
 from luciole.ir.ops.control_flow import CallOnce
+from luciole.kernels.core.building import accepted
 from luciole.kernels.core.meter import Meter
-from luciole.kernels.core.registry import accepted, find_native, find_stateful
+from luciole.kernels.core.registry import find_native, find_stateful
 
 if TYPE_CHECKING:
     from luciole.interpreter.plan import Plan

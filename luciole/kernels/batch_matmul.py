@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.batch_matmul import BatchMatMul
 from luciole.kernels import jit
+from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.memory import reach, turns
-from luciole.kernels.core.registry import Context, NativeStep, native, reference
+from luciole.kernels.core.registry import native, reference
 from luciole.kernels.jit import floats
 from luciole.kernels.jit.record import Record, reader
 from luciole.kernels.layers.floats.layer import FloatLayer, Geometry, fits

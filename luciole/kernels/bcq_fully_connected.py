@@ -22,8 +22,9 @@ from luciole.ir.ops.bcq_fully_connected import (
 from luciole.ir.rules import agree
 from luciole.kernels import jit
 from luciole.kernels.arrays.fused_activation import activate
+from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.memory import Memory, reach
-from luciole.kernels.core.registry import Context, NativeStep, native, reference
+from luciole.kernels.core.registry import native, reference
 from luciole.kernels.jit import Pointer, Single, floats, words
 from luciole.kernels.jit.record import Record
 from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable

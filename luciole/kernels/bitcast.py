@@ -8,7 +8,8 @@ from luciole.ir import Array, TensorType
 from luciole.ir.dtypes import NUMPY, tensor_type
 from luciole.ir.ops.bitcast import Bitcast, recast
 from luciole.ir.rules import settled
-from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.registry import ANY, native, reference
 from luciole.kernels.elements import copy
 
 

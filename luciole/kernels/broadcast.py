@@ -8,8 +8,9 @@ from luciole.ir import Array
 from luciole.ir.ops.broadcast import BroadcastArgs, BroadcastTo, common, stretched
 from luciole.ir.ops.fill import not_negative
 from luciole.ir.rules import integers
+from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.limits import affordable
-from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.core.registry import ANY, native, reference
 from luciole.kernels.elements import copy
 from luciole.kernels.elementwise_binary import INTEGERS
 

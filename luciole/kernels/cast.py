@@ -8,7 +8,8 @@ from numpy.typing import DTypeLike
 from luciole.ir import Array, TensorType, UnsupportedError
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops.cast import Cast
-from luciole.kernels.core.registry import Context, NativeStep, native, reference
+from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import conversions
 
 TYPES = (

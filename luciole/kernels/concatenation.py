@@ -8,7 +8,9 @@ from luciole.ir import Array, TensorType, UnsupportedError, Value
 from luciole.ir.ops.concatenation import Concatenation, concatenated
 from luciole.ir.quantization import is_affine, per_tensor, rounded
 from luciole.kernels.arrays.fused_activation import activate
-from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
+from luciole.kernels.core.building import accepted
+from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import copy
 from luciole.kernels.fixed_point.functions import saturated
 from luciole.kernels.portable.calls import CCall, PortableContext, portable

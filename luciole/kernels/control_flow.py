@@ -5,13 +5,8 @@ from __future__ import annotations
 from luciole.ir import Array, LucioleError
 from luciole.ir.calls import Call
 from luciole.ir.ops import control_flow as ops
-from luciole.kernels.core.registry import (
-    Calls,
-    Context,
-    NativeStep,
-    stateful,
-    stateful_native,
-)
+from luciole.kernels.core.contract import Calls, Context, NativeStep
+from luciole.kernels.core.registry import stateful, stateful_native
 from luciole.kernels.core.state import State
 from luciole.kernels.elements import copy
 

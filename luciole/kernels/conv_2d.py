@@ -8,7 +8,9 @@ from luciole.ir import Array, TensorType
 from luciole.ir.ops.conv_2d import Conv2D, check_groups
 from luciole.ir.value import element_count
 from luciole.kernels.arrays.fused_activation import activate
-from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
+from luciole.kernels.core.building import accepted
+from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.registry import native, reference
 from luciole.kernels.layers.floats.layer import FloatLayer, Geometry, arrays_of
 from luciole.kernels.layers.geometry.windows import patches
 from luciole.kernels.layers.int8 import hybrid

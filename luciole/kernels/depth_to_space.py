@@ -7,7 +7,8 @@ import numpy as np
 from luciole.ir import Array
 from luciole.ir.ops.depth_to_space import Blocks, DepthToSpace, SpaceToDepth, spread, stacked
 from luciole.ir.rules import settled
-from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.registry import ANY, native, reference
 from luciole.kernels.elements import copy
 
 

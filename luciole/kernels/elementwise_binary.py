@@ -10,7 +10,8 @@ from luciole.ir import Array, LucioleError, Op, TensorType
 from luciole.ir.ops import elementwise_binary as ops
 from luciole.ir.value import element_count
 from luciole.kernels.arrays.fused_activation import activate
-from luciole.kernels.core.registry import Context, NativeStep, native, reference
+from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import binary, plain_integers
 from luciole.kernels.elements.plain_integers import Integers
 from luciole.kernels.jit.vector.elementwise import Binary

@@ -11,8 +11,10 @@ from luciole.ir.blockwise import Blockwise, blocks_of
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.value import element_count
 from luciole.kernels.arrays.fused_activation import activate
+from luciole.kernels.core.building import accepted
+from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.limits import room
-from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
+from luciole.kernels.core.registry import native, reference
 from luciole.kernels.fixed_point.arithmetic import quantize_multiplier
 from luciole.kernels.layers.floats.blocks import BlockLayer, pays, takes
 from luciole.kernels.layers.floats.layer import Arrays, FloatLayer, Geometry, arrays_of

@@ -7,7 +7,8 @@ import numpy as np
 from luciole.ir import Array, ShapeError
 from luciole.ir.ops.gather import Gather, gathered, places
 from luciole.ir.rules import settled
-from luciole.kernels.core.registry import ANY, ANYTHING, Context, NativeStep, native, reference
+from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.registry import ANY, ANYTHING, native, reference
 from luciole.kernels.elements import copy
 
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.gelu import Gelu
-from luciole.kernels.core.registry import Context, NativeStep, native, reference
+from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import unary
 from luciole.kernels.jit.vector.elementwise import Unary
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.logical import LogicalAnd, LogicalNot, LogicalOr
-from luciole.kernels.core.registry import Context, NativeStep, native, reference
+from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import lookups, mixed
 
 

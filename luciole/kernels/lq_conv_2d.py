@@ -18,8 +18,10 @@ from luciole.ir.ops.activations import APPLIED
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.allocation import placed
+from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.memory import Memory, reach, turns
-from luciole.kernels.core.registry import Context, NativeStep, native, ranges, reference
+from luciole.kernels.core.registry import native, reference
+from luciole.kernels.core.shares import ranges
 from luciole.kernels.jit.vector.bit_lookups import PARTS, WORD_BYTES, as_met
 from luciole.kernels.layers.geometry.spans import Axis, Span, Spans, spans
 from luciole.kernels.layers.geometry.windows import patches

@@ -10,7 +10,8 @@ from luciole.ir import Array, TensorType, learned_levels
 from luciole.ir.ops.activations import APPLIED
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.kernels.arrays.fused_activation import activate
-from luciole.kernels.core.registry import Context, NativeStep, native, reference
+from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.registry import native, reference
 from luciole.kernels.layers.levels import counting
 from luciole.kernels.layers.levels.layer import LevelsLayer, or_zero
 from luciole.kernels.portable.calls import CCall, PortableContext, portable

@@ -16,9 +16,10 @@ from luciole.ir.ops.mediapipe import (
 from luciole.ir.rules import padding_before, window
 from luciole.ir.value import element_count
 from luciole.kernels import jit
+from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.limits import room
 from luciole.kernels.core.memory import reach
-from luciole.kernels.core.registry import Context, NativeStep, native, reference
+from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import strided
 from luciole.kernels.jit import Pointer, floats
 from luciole.kernels.jit.record import Shared

@@ -10,8 +10,9 @@ from luciole.ir.minifloat import MANTISSAS, Minifloat, unpack_codes
 from luciole.ir.ops.fill import not_negative
 from luciole.ir.ops.minifloat import MinifloatDecode, MinifloatRound, check_bytes, number_format
 from luciole.ir.rules import integers
+from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.limits import affordable
-from luciole.kernels.core.registry import Context, NativeStep, native, reference
+from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import unary
 from luciole.kernels.jit.vector import elementwise
 from luciole.kernels.jit.vector.lanes import Lanes

@@ -11,8 +11,9 @@ import numpy as np
 from luciole.ir import Array
 from luciole.ir.ops.mirror_pad import MirrorPad, mirrored
 from luciole.ir.ops.pad import padding_pairs
+from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.limits import affordable
-from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.core.registry import ANY, native, reference
 from luciole.kernels.elements import copy
 from luciole.schema.enums import MirrorPadMode
 

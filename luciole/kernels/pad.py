@@ -10,8 +10,10 @@ from luciole.ir import Array, TensorType
 from luciole.ir.ops.pad import Pad, PadV2, padding_pairs
 from luciole.ir.quantization import zero_code
 from luciole.ir.rules import agree
+from luciole.kernels.core.building import accepted
+from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.limits import affordable
-from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
+from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import copy
 from luciole.kernels.elements.borders import inside, slabs
 from luciole.kernels.portable.calls import CCall, PortableContext, portable

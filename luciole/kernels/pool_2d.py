@@ -11,8 +11,9 @@ from luciole.ir.ops.activations import LIMITS
 from luciole.ir.ops.pool_2d import AveragePool2D, L2Pool2D, MaxPool2D, Pool2D
 from luciole.kernels import jit
 from luciole.kernels.arrays.fused_activation import activate
+from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.memory import Memory, reach, turns
-from luciole.kernels.core.registry import Context, NativeStep, native, reference
+from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import reduce, strided
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.record import Shared, reader

@@ -9,7 +9,9 @@ from luciole.ir.dtypes import NUMPY, PACKED
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.quantization import Affine, per_tensor
 from luciole.ir.value import element_count
-from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
+from luciole.kernels.core.building import accepted
+from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import conversions, lookups, scaling
 from luciole.kernels.elements.scaling import Scaling
 from luciole.kernels.fixed_point.arithmetic import quantize_multiplier

@@ -22,8 +22,9 @@ from luciole.ir.ops.reduce import (
 from luciole.ir.rules import axes, integers, product
 from luciole.ir.value import element_count
 from luciole.kernels import jit
+from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.memory import Memory, reach, turns
-from luciole.kernels.core.registry import Context, NativeStep, native, reference
+from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import reduce, strided
 from luciole.kernels.elementwise_binary import truncated_quotient
 from luciole.kernels.jit import LANES, floats

@@ -12,8 +12,9 @@ from luciole.ir import Array, LucioleError, TensorType
 from luciole.ir.dtypes import tensor_type
 from luciole.ir.ops.resize import ResizeBilinear, ResizeNearestNeighbor, resized
 from luciole.ir.rules import integers
+from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.limits import affordable, room
-from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.core.registry import ANY, native, reference
 from luciole.kernels.elements import mixing, picking
 from luciole.kernels.elements.mixing import FRACTION_BITS
 

@@ -7,7 +7,8 @@ import numpy as np
 from luciole.ir import Array
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops.select import Select, SelectV2, chosen
-from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.registry import ANY, native, reference
 from luciole.kernels.elements import mixed
 
 COMPILED = tuple(dtype for dtype in ANY if NUMPY[dtype].itemsize in mixed.SIZES)

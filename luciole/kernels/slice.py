@@ -7,7 +7,8 @@ from types import EllipsisType
 from luciole.ir import Array
 from luciole.ir.ops.slice import Slice, box
 from luciole.ir.rules import integers, settled
-from luciole.kernels.core.registry import ANY, ANYTHING, Context, NativeStep, native, reference
+from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.registry import ANY, ANYTHING, native, reference
 from luciole.kernels.elements import copy
 from luciole.kernels.portable.calls import CCall, PortableContext, portable
 from luciole.kernels.portable.moves import TYPES as MOVED

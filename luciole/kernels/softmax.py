@@ -10,8 +10,9 @@ from luciole.ir import Array, TensorType, UnsupportedError
 from luciole.ir.ops.softmax import LogSoftmax, Softmax
 from luciole.ir.value import element_count
 from luciole.kernels import jit
+from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.memory import reach
-from luciole.kernels.core.registry import Context, NativeStep, native, reference
+from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import reduce, strided, unary
 from luciole.kernels.jit import LANES, Single
 from luciole.kernels.jit.record import Shared

@@ -19,8 +19,10 @@ from luciole.ir.ops.space_to_batch_nd import (
     to_space,
 )
 from luciole.ir.quantization import zero_code
+from luciole.kernels.core.building import accepted
+from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.limits import affordable
-from luciole.kernels.core.registry import ANY, Context, NativeStep, accepted, native, reference
+from luciole.kernels.core.registry import ANY, native, reference
 from luciole.kernels.elements import copy
 from luciole.kernels.elements.borders import inside, slabs
 

@@ -7,7 +7,8 @@ import numpy as np
 from luciole.ir import Array
 from luciole.ir.ops.split import Split, part_of
 from luciole.ir.rules import integers
-from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.registry import ANY, native, reference
 from luciole.kernels.elements import copy
 from luciole.kernels.portable.calls import CCall, PortableContext, portable
 from luciole.kernels.portable.moves import TYPES as MOVED

@@ -7,7 +7,8 @@ from itertools import accumulate, pairwise
 from luciole.ir import Array
 from luciole.ir.ops.split_v import SplitV, parts_of
 from luciole.ir.rules import axis, integers, settled
-from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.registry import ANY, native, reference
 from luciole.kernels.elements import copy
 from luciole.kernels.portable.calls import CCall, PortableContext, portable
 from luciole.kernels.portable.moves import TYPES as MOVED

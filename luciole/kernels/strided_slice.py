@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from luciole.ir import Array
 from luciole.ir.ops.strided_slice import StridedSlice, element, entries, has_bit, span
 from luciole.ir.rules import integers
-from luciole.kernels.core.registry import ANY, ANYTHING, Context, NativeStep, native, reference
+from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.registry import ANY, ANYTHING, native, reference
 from luciole.kernels.elements import copy
 from luciole.kernels.portable.calls import CCall, PortableContext, portable
 from luciole.kernels.portable.moves import TYPES as MOVED

@@ -10,8 +10,10 @@ from luciole.ir.ops.svdf import SVDF
 from luciole.ir.quantization import per_tensor
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.allocation import placed
+from luciole.kernels.core.building import accepted
+from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.memory import Memory, reach, turns
-from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
+from luciole.kernels.core.registry import native, reference
 from luciole.kernels.fixed_point.arithmetic import multiply, quantize_multiplier, requantized
 from luciole.kernels.fixed_point.scalars import factor_fields
 from luciole.kernels.jit import LANES

@@ -14,10 +14,12 @@ from luciole.ir.ops.tflite_detection_postprocess import TFLiteDetectionPostProce
 from luciole.ir.quantization import Affine
 from luciole.kernels.boxes import detections
 from luciole.kernels.boxes.detections import DetectionRecord
+from luciole.kernels.core.building import accepted
+from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.limits import SORT_BYTES, set_aside
 from luciole.kernels.core.memory import Memory, reach
 from luciole.kernels.core.reasons import decline
-from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
+from luciole.kernels.core.registry import native, reference
 
 F32, U8 = TensorType.FLOAT32, TensorType.UINT8
 

@@ -7,8 +7,9 @@ import numpy as np
 from luciole.ir import Array
 from luciole.ir.ops.tile import Tile, tiled
 from luciole.ir.rules import integers, settled
+from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.limits import affordable
-from luciole.kernels.core.registry import ANY, ANYTHING, Context, NativeStep, native, reference
+from luciole.kernels.core.registry import ANY, ANYTHING, native, reference
 from luciole.kernels.elements import copy
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from luciole.ir import Array
 from luciole.ir.ops.transpose import Transpose, permutation
 from luciole.ir.rules import integers
-from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.registry import ANY, native, reference
 from luciole.kernels.elements import copy
 from luciole.kernels.portable.calls import CCall, PortableContext, portable
 from luciole.kernels.portable.moves import TYPES as MOVED

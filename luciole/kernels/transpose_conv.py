@@ -12,8 +12,9 @@ from luciole.ir.ops.transpose_conv import TransposeConv, check_sizes
 from luciole.ir.rules import agree, integers, padding_before
 from luciole.ir.value import element_count
 from luciole.kernels.arrays.fused_activation import activate
+from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.limits import room
-from luciole.kernels.core.registry import Context, NativeStep, native, reference
+from luciole.kernels.core.registry import native, reference
 from luciole.kernels.layers.floats.layer import Arrays, FloatLayer, Geometry, fits
 from luciole.kernels.layers.geometry.spans import Axis
 from luciole.kernels.layers.int8.rescale import SIGNATURES, Rescaling, centred

@@ -11,8 +11,10 @@ import numpy as np
 from luciole.ir import Array, LucioleError, TensorType
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTM, LSTMLayer, UnidirectionalSequenceLSTM
 from luciole.ir.recurrent import GATES
+from luciole.kernels.core.building import accepted
+from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.memory import Memory, reach, turns
-from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
+from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import strided
 from luciole.kernels.jit import LANES
 from luciole.kernels.layers.int8.hybrid_layer import may_overflow

@@ -6,7 +6,8 @@ import numpy as np
 
 from luciole.ir import Array
 from luciole.ir.ops.unpack import Unpack, unpacked
-from luciole.kernels.core.registry import ANY, Context, NativeStep, native, reference
+from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.registry import ANY, native, reference
 from luciole.kernels.elements import copy
 from luciole.kernels.portable.calls import CCall, PortableContext, portable
 from luciole.kernels.portable.moves import TYPES as MOVED

@@ -7,7 +7,8 @@ import numpy as np
 from luciole.ir import Array, LucioleError, Value
 from luciole.ir.ops import variables as ops
 from luciole.kernels.core.allocation import placed
-from luciole.kernels.core.registry import Context, NativeStep, stateful, stateful_native
+from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.registry import stateful, stateful_native
 from luciole.kernels.core.state import State
 from luciole.kernels.elements import copy
 

@@ -103,9 +103,9 @@ def optimize(model: Model) -> None:
     from luciole.ir.passes.fuse_activation import fuse_activation
     from luciole.ir.passes.fuse_batch_norm import fuse_batch_norm
     from luciole.ir.passes.remove_dead import remove_dead, remove_dead_buffers
-    from luciole.kernels.core import registry
+    from luciole.kernels.core.evaluation import evaluate
 
-    passes = (FoldConstants(registry.evaluate), fuse_batch_norm, fuse_activation, remove_dead)
+    passes = (FoldConstants(evaluate), fuse_batch_norm, fuse_activation, remove_dead)
     for graph in model.graphs:
         run_passes(graph, passes)
     remove_dead_buffers(model)

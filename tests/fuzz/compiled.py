@@ -8,7 +8,7 @@ import numpy as np
 
 from luciole.interpreter import Observer, Plan
 from luciole.ir import Array, LucioleError, Op, Value
-from luciole.kernels.core import registry
+from luciole.kernels.core import evaluation
 
 _RELATIVE = 1e-4
 """How far floats may be apart, of the largest finite one: sums have another order."""
@@ -41,7 +41,7 @@ class Compared(Observer):
         if self._step.native is None:
             return
         try:
-            wanted = registry.call(self._step.reference, self._step.op, self._operands)
+            wanted = evaluation.call(self._step.reference, self._step.op, self._operands)
         except LucioleError as error:  # the compiled kernel computed something all the same
             self.differences.append(f"NumPy refuses what ran compiled: {error}")
             return

@@ -27,7 +27,7 @@ from luciole.ir.fields import REQUIRED, Field
 from luciole.ir.ops.variables import VarHandle
 from luciole.ir.strings import OBJECTS, array_of
 from luciole.ir.verify import Severity, verify
-from luciole.kernels.core import registry
+from luciole.kernels.core import contract, registry
 from luciole.schema.tables import QuantizationParameters
 from tests.fuzz.graphs import called
 from tests.fuzz.shapes import ALONE, EXTENTS, RANKS, Sizes, shapes_for
@@ -47,14 +47,14 @@ _AFFINE = (TensorType.INT8, TensorType.UINT8, TensorType.INT16, *PACKED)
 
 
 @cache
-def kinds() -> list[tuple[type[Op], registry.Signature]]:
+def kinds() -> list[tuple[type[Op], contract.Signature]]:
     """Every operator class of files with every signature that it has a kernel for."""
     stored = {*OPS.values(), *CUSTOM_OPS.values()}
     found = [(c, s) for kind, c, s in registry.registered() if kind != "native" and c in stored]
     return sorted(found, key=lambda pair: (int(pair[0].code), [int(t) for t in pair[1]]))
 
 
-def random_model(rng: Rng, cls: type[Op], signature: registry.Signature) -> tuple[Model, bool]:
+def random_model(rng: Rng, cls: type[Op], signature: contract.Signature) -> tuple[Model, bool]:
     """A model of one operator, and whether ``verify`` has nothing against it.
 
     The last trial is taken where none was sound: damaged files are wanted, too.
@@ -65,7 +65,7 @@ def random_model(rng: Rng, cls: type[Op], signature: registry.Signature) -> tupl
     return (model if model.graphs and model.graph.ops else _unsound(rng, cls)), False
 
 
-def alone(cls: type[Op], signature: registry.Signature, sizes: Sizes) -> tuple[Model, bool]:
+def alone(cls: type[Op], signature: contract.Signature, sizes: Sizes) -> tuple[Model, bool]:
     """The same of one operator, and whether ``verify`` has nothing against it."""
     model = Model()
     for _ in range(TRIALS):
@@ -76,7 +76,7 @@ def alone(cls: type[Op], signature: registry.Signature, sizes: Sizes) -> tuple[M
     return model, False
 
 
-def _grown(sizes: Sizes, cls: type[Op], signature: registry.Signature, model: Model) -> bool:
+def _grown(sizes: Sizes, cls: type[Op], signature: contract.Signature, model: Model) -> bool:
     """Add an operator behind what there is; whether ``verify`` has nothing against it."""
     try:
         _Attempt(sizes, cls, signature, model).build()
@@ -104,7 +104,7 @@ class _Attempt:
     """
 
     def __init__(
-        self, sizes: Sizes, cls: type[Op], signature: registry.Signature, model: Model
+        self, sizes: Sizes, cls: type[Op], signature: contract.Signature, model: Model
     ) -> None:
         self.sizes, self.rng, self.cls, self.model = sizes, sizes.rng, cls, model
         self.signature = signature or (list(NUMPY)[int(self.rng.integers(len(NUMPY)))],)

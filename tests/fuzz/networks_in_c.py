@@ -16,7 +16,7 @@ from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.ops.elementwise_binary import Add, Maximum, Minimum, Mul, Sub
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.pool_2d import AveragePool2D, MaxPool2D
-from luciole.kernels.core import registry
+from luciole.kernels.core import evaluation
 from luciole.schema.enums import ActivationFunctionType as Act
 from luciole.schema.enums import Padding
 from tests.fuzz.compiled import LARGEST, largest_sum
@@ -176,5 +176,5 @@ def may_overflow(model: Model, given: Mapping[str, Array]) -> bool:
         floats = [a for a in operands if a is not None and a.dtype == np.float32]
         if hasattr(op, "activation") and largest_sum(floats) > LARGEST:
             return True
-        arrays |= dict(zip(op.results, registry.computed(op, operands), strict=True))
+        arrays |= dict(zip(op.results, evaluation.computed(op, operands), strict=True))
     return False

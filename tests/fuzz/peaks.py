@@ -28,7 +28,7 @@ import numpy as np
 
 from luciole.interpreter import Interpreter
 from luciole.ir import Array, LucioleError, Model, Op, TensorType, Value
-from luciole.kernels.core import registry
+from luciole.kernels.core import contract, discovery, registry
 from luciole.kernels.core.allocation import Allocator, Bytes, use
 from luciole.kernels.core.meter import UNCOUNTED
 from tests.fuzz.large import enlarged
@@ -108,7 +108,7 @@ class Kernel:
     ran: bool = False
 
     @property
-    def signature(self) -> registry.Signature:
+    def signature(self) -> contract.Signature:
         """Element types of its operands."""
         return self.keys[0][1] if isinstance(self.keys[0], tuple) else ()
 
@@ -133,7 +133,7 @@ class Kernel:
 
 def kernels() -> list[Kernel]:
     """List all that are registered, compiled or not."""
-    registry.load_kernels()
+    discovery.load_kernels()
     found: dict[Any, Kernel] = {}
     for table in (registry._REFERENCE, registry._NATIVE, registry._STATEFUL):
         for key, function in table.items():
@@ -264,7 +264,7 @@ def _hungry(function: Callable[..., Any]) -> Callable[..., Any]:
     """A kernel that makes numbers of Python's of its operands, or a builder that does."""
 
     def run(op: Op, *given: Any) -> Any:
-        arrays = given[0].operands if isinstance(given[0], registry.Context) else given
+        arrays = given[0].operands if isinstance(given[0], contract.Context) else given
         kept = [array.tolist() for array in arrays if array is not None]
         return function(op, *given) if kept else None
 

@@ -20,7 +20,7 @@ from luciole.ir import Array, Model, Op
 from luciole.kernels import jit
 from luciole.kernels.core import registry
 from luciole.kernels.core.allocation import placed
-from luciole.kernels.core.registry import Context, NativeStep, Signature
+from luciole.kernels.core.contract import Context, NativeStep, Signature
 from luciole.kernels.elements import strided
 from luciole.kernels.layers.geometry import sequence
 from luciole.kernels.layers.levels import counting

@@ -9,7 +9,7 @@ from luciole.ir.ops.elementwise_unary import Rsqrt, Sqrt
 from luciole.ir.ops.mediapipe import MaxUnpooling2D
 from luciole.ir.ops.quantize import Quantize
 from luciole.ir.ops.tflite_detection_postprocess import TFLiteDetectionPostProcess
-from luciole.kernels.core.registry import Signature
+from luciole.kernels.core.contract import Signature
 from tests.guard.sizes import ODD
 from tests.ops.test_mediapipe import pool
 from tests.ops.test_tflite_detection_postprocess import BASE, INTEGERS, operands

@@ -7,7 +7,8 @@ import numpy as np
 from luciole.ir import Model, Op
 from luciole.ir.ops.svdf import SVDF
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTM, UnidirectionalSequenceLSTM
-from luciole.kernels.core.registry import Signature, data_types
+from luciole.kernels.core.contract import Signature
+from luciole.kernels.core.registry import data_types
 from luciole.schema.enums import TensorType
 from tests.guard.sizes import ODD
 from tests.lstm_support import PARTS, integer_lstm

@@ -18,7 +18,8 @@ from luciole.interpreter.crew import Crew
 from luciole.interpreter.errors import InputError
 from luciole.interpreter.steps import Run
 from luciole.kernels import jit
-from luciole.kernels.core.registry import NativeStep, shares
+from luciole.kernels.core.contract import NativeStep
+from luciole.kernels.core.shares import shares
 from luciole.kernels.jit import longs
 from luciole.kernels.jit.record import Shared
 from tests.networks import network

@@ -15,7 +15,7 @@ from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.pool_2d import L2Pool2D, MaxPool2D
 from luciole.ir.ops.reduce import ReduceMax
 from luciole.ir.ops.reshape import Reshape
-from luciole.kernels.core import limits, registry
+from luciole.kernels.core import evaluation, limits, registry
 from luciole.kernels.core.meter import SLACK, Meter
 from luciole.schema.enums import Padding
 from luciole.schema.tables import QuantizationParameters, SparsityParameters
@@ -71,7 +71,7 @@ def test_a_run_refuses_scratch_that_is_too_large(cls: type[MaxPool2D]) -> None:
     kernel, x = registry.find_reference(op), np.ones((1, 1, 1, 1), np.float32)
     refused = pytest.raises(ExecutionError, match=r"padded image would take .* 65536 are allowed")
     with Meter(LIMIT), refused:
-        registry.call(kernel, op, [x])
+        evaluation.call(kernel, op, [x])
 
 
 def test_the_limit_of_a_kernel_ends_with_it() -> None:

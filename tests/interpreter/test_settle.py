@@ -16,7 +16,7 @@ from luciole.ir.ops.fill import Fill
 from luciole.ir.ops.random import RandomUniform
 from luciole.ir.ops.reshape import Reshape
 from luciole.ir.ops.shape import Shape
-from luciole.kernels.core import registry
+from luciole.kernels.core import building
 from luciole.kernels.core.allocation import Allocator, Bytes, use
 from tests.networks import network, random
 from tests.support import make_sparse
@@ -207,7 +207,7 @@ def no_memory() -> Iterator[None]:
 def test_settling_and_laying_out_take_no_memory_and_build_no_kernels(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(registry, "build_native", None)
+    monkeypatch.setattr(building, "build_native", None)
     graph = network(sizes=(20, 16, 16, 4)).graph
     found = settled(graph, (64, 20))
     layout = arena_layout(found, LIMIT)

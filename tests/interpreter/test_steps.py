@@ -19,8 +19,8 @@ from luciole.ir import Graph, LucioleError, Model, Op, TensorType, Value
 from luciole.ir.ops.activations import Tanh
 from luciole.ir.ops.reshape import Reshape
 from luciole.kernels.core import registry
+from luciole.kernels.core.contract import Reference
 from luciole.kernels.core.meter import Meter
-from luciole.kernels.core.registry import Reference
 from tests.networks import random
 
 LIMIT = 1 << 20

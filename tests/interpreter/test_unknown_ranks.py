@@ -25,7 +25,7 @@ from luciole.ir.passes.infer_shapes import infer_shapes
 from luciole.ir.value import UNRANKED, compatible, shape_text
 from luciole.ir.verify import verify
 from luciole.kernels.core.custom import FUNCTIONS
-from luciole.kernels.core.registry import evaluate
+from luciole.kernels.core.evaluation import evaluate
 from tests.support import data_path, invoked_again, litert
 
 

@@ -16,7 +16,7 @@ from unittest.mock import patch
 import numpy as np
 
 from luciole.ir import Array
-from luciole.kernels.core.registry import NativeStep
+from luciole.kernels.core.contract import NativeStep
 from luciole.kernels.jit import compiling
 from tests.kernels.arm_layers import layers
 from tests.native_support import built

@@ -9,9 +9,9 @@ import pytest
 
 from luciole.ir import Array
 from luciole.kernels.core.allocation import ALIGNMENT, SHELF, SMALL, side_by_side
+from luciole.kernels.core.errors import ExecutionError
 from luciole.kernels.core.memory import Memory
 from luciole.kernels.core.meter import Meter
-from luciole.kernels.core.registry import ExecutionError
 
 
 @pytest.mark.usefixtures("without_guard")

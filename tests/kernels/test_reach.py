@@ -11,8 +11,8 @@ import pytest
 
 import luciole.kernels
 from luciole.ir import Array
+from luciole.kernels.core.errors import ExecutionError
 from luciole.kernels.core.memory import NEVER, Moves, among, reach, turns
-from luciole.kernels.core.registry import ExecutionError
 
 FLOATS = np.zeros((3, 5), np.float32)
 BYTES = FLOATS.nbytes

@@ -8,7 +8,7 @@ import sys
 STRAY = """
 import sys
 import luciole.ir.ops
-from luciole.kernels.core import registry
+from luciole.kernels.core import discovery, registry
 from luciole.kernels.portable import calls
 
 registered = set()
@@ -28,14 +28,14 @@ def noting(register):
 
 registry._register = noting(registry._register)
 registry._register_once = noting(registry._register_once)
-registry.load_kernels()
+discovery.load_kernels()
 stray = []
 for cls, module in registered:
     loaded = set()
-    registry.importlib = type("Recorder", (), {"import_module": loaded.add})
-    registry._load_named.cache_clear()
-    registry.load_kernels_of(cls)
-    if cls.__module__.startswith(registry.OPERATORS) and module not in loaded:
+    discovery.importlib = type("Recorder", (), {"import_module": loaded.add})
+    discovery._load_named.cache_clear()
+    discovery.load_kernels_of(cls)
+    if cls.__module__.startswith(discovery.OPERATORS) and module not in loaded:
         stray.append(f"{cls.__name__} in {module}")
 print(len(registered), *sorted(stray), sep="\\n")
 """
@@ -57,8 +57,8 @@ def test_kernels_of_families_are_found_first_of_all() -> None:
     source = """
 from luciole.ir import TensorType
 from luciole.ir.ops.leaky_relu import LeakyRelu
-from luciole.kernels.core import registry
-registry.load_kernels_of(LeakyRelu)
+from luciole.kernels.core import discovery, registry
+discovery.load_kernels_of(LeakyRelu)
 print((LeakyRelu, (TensorType.INT16,)) in registry._NATIVE)
 """
     assert python(source) == ["True"]

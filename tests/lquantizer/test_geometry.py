@@ -8,7 +8,7 @@ import pytest
 from luciole.ir import Array, Graph, Model
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
-from luciole.kernels.core import registry
+from luciole.kernels.core import evaluation
 from luciole.lquantizer.calibration.positions import (
     Dense,
     input_rows,
@@ -24,7 +24,7 @@ from tests.networks import dense, random
 def reference(op: Dense, x: Array) -> Array:
     """What the operator's reference kernel makes of a batch."""
     arrays = [x, *(None if v is None else v.data for v in op.operands[1:])]
-    (y,) = registry.computed(op, arrays)
+    (y,) = evaluation.computed(op, arrays)
     return y
 
 

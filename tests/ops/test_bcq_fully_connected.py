@@ -20,7 +20,7 @@ from luciole.ir import Array, LucioleError, Model, ShapeError, TensorType
 from luciole.ir.errors import UnsupportedError
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected, decoded
 from luciole.kernels.core import registry
-from luciole.kernels.core.registry import Context
+from luciole.kernels.core.contract import Context
 from luciole.schema.enums import ActivationFunctionType as Act
 from luciole.schema.reader import read
 from tests.support import make_sparse, one_op, run_native, run_reference

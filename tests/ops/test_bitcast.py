@@ -8,7 +8,7 @@ from luciole.exporters import to_bytes
 from luciole.ir import Array, Graph, Model, ShapeError, TensorType, Value
 from luciole.ir.dtypes import tensor_type
 from luciole.ir.ops.bitcast import Bitcast, recast
-from luciole.kernels.core import registry
+from luciole.kernels.core import evaluation
 from tests.native_support import built, run_steps
 from tests.support import litert
 
@@ -44,7 +44,7 @@ def test_bytes_are_those_of_litert_and_of_the_compiled_kernel(
     model = model_of(x, after)
     op = model.graph.ops[0]
     assert op.result_shapes() == (op.output.shape,)
-    (ours,) = registry.computed(op, [x])
+    (ours,) = evaluation.computed(op, [x])
     assert ours.tobytes() == x.tobytes()
     if x.size:  # LiteRT's Python door lets no empty tensor in
         (theirs,) = litert(to_bytes(model, "tflite"), [x])
@@ -59,7 +59,7 @@ def test_bytes_are_those_of_litert_and_of_the_compiled_kernel(
 def test_bytes_become_truth_values() -> None:
     x = np.array([0, 1, 2, 255], np.uint8)
     op = model_of(x, TensorType.BOOL).graph.ops[0]
-    (ours,) = registry.computed(op, [x])
+    (ours,) = evaluation.computed(op, [x])
     np.testing.assert_array_equal(ours, [False, True, True, True])
     assert ours.view(np.uint8).max() == 1
     assert built(op, [x])[0] is None

@@ -6,7 +6,7 @@ from numpy.typing import DTypeLike
 
 from luciole.ir import Array, Graph, ShapeError, TensorType
 from luciole.ir.ops.broadcast import BroadcastArgs, BroadcastTo, stretched
-from luciole.kernels.core.registry import ExecutionError
+from luciole.kernels.core.errors import ExecutionError
 from tests.native_support import check_compiled, declines_computed
 from tests.support import run_litert, run_reference
 

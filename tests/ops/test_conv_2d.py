@@ -12,7 +12,7 @@ from luciole.exporters import to_bytes
 from luciole.interpreter import Interpreter
 from luciole.ir import Array, Graph, Model, ShapeError, TensorType
 from luciole.ir.ops.conv_2d import Conv2D
-from luciole.kernels.core import registry
+from luciole.kernels.core import evaluation
 from luciole.schema.enums import ActivationFunctionType, Padding
 from luciole.schema.tables import QuantizationParameters
 from tests.support import litert, one_op, run_litert, run_native, run_reference
@@ -284,7 +284,7 @@ def check_hybrid(x: Array, filter_shape: tuple[int, ...], **attributes: Any) -> 
     for bias in (rng.normal(size=filter_shape[0]).astype(np.float32), None):
         model = hybrid_of(filter, x, bias, **attributes)
         op = model.graph.ops[0]
-        (want,) = registry.computed(op, [x, filter, bias])
+        (want,) = evaluation.computed(op, [x, filter, bias])
         np.testing.assert_array_equal(run_native(model, x), want, strict=True)
 
 
@@ -295,5 +295,5 @@ def test_native_hybrid_with_tanh() -> None:
     tanh = ActivationFunctionType.TANH
     model = hybrid_of(filter, x, activation=tanh)
     op = model.graph.ops[0]
-    (want,) = registry.computed(op, [x, filter])
+    (want,) = evaluation.computed(op, [x, filter])
     np.testing.assert_allclose(run_native(model, x), want, rtol=0, atol=1e-6)

@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike
 from luciole.ir import Array, Op, TensorType
 from luciole.ir.ops.cast import Cast
 from luciole.ir.ops.quantize import Dequantize, Quantize
-from luciole.kernels.core import registry
+from luciole.kernels.core import evaluation
 from tests.native_support import built, check_compiled, declines, run_steps
 from tests.ops.test_quantize import CHANNELS, NUMPY, TYPES, model, scales
 
@@ -49,7 +49,7 @@ def check(cls: type[Op], x: Array, dtype: TensorType, scale: float, zero_point: 
     step, context = built(op, [x])
     assert step is not None
     run_steps(step, [step.record])
-    wanted = registry.computed(op, [x])[0]
+    wanted = evaluation.computed(op, [x])[0]
     np.testing.assert_array_equal(context.results[0], wanted, strict=True)
 
 

@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike
 from luciole.exporters import to_bytes
 from luciole.ir import Array, Graph, LucioleError, Model, ShapeError, TensorType, UnsupportedError
 from luciole.ir.ops.embedding_lookup import EmbeddingLookup
-from luciole.kernels.core import registry
+from luciole.kernels.core import evaluation
 from tests.litert_support import check_same, counted, ints
 from tests.support import Affine, litert, one_op, run_reference
 
@@ -33,7 +33,7 @@ def real(model: Model) -> Array:
     op = model.graph.ops[0]
     assert op.operands[1] is not None
     given = [ints(3, 0, 3), op.operands[1].data]
-    return registry.computed(op, given)[0]
+    return evaluation.computed(op, given)[0]
 
 
 SCALES, ZEROS = [0.1, 0.2, 0.3, 0.7], [0] * 4

@@ -8,7 +8,7 @@ from numpy.typing import DTypeLike
 
 from luciole.ir import Array, Graph, LucioleError, ShapeError
 from luciole.ir.ops.gather_nd import GatherNd
-from luciole.kernels.core import registry
+from luciole.kernels.core import evaluation
 from tests.litert_support import check_same, counted, ints
 from tests.support import one_op, run_reference
 
@@ -77,4 +77,4 @@ def test_gather_nd_refuses_absurd_computed_sizes() -> None:
     op.results[0].shape = (None, 2, 3, 4)
     indices = np.broadcast_to(np.zeros((1, 0), np.int32), (2**40, 0))
     with pytest.raises(LucioleError, match="would take 105553116266496 bytes"):
-        registry.computed(op, [X, indices])
+        evaluation.computed(op, [X, indices])

@@ -7,7 +7,7 @@ import pytest
 
 from luciole.ir import Array, Model, Op, TensorType, Value
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTM, UnidirectionalSequenceLSTM
-from luciole.kernels.core import registry
+from luciole.kernels.core import evaluation, registry
 from tests.lstm_support import HIDDEN, PARTS, integer_lstm
 from tests.native_support import built, run_steps
 from tests.recurrent_support import outputs_in_litert, outputs_of_plan
@@ -46,7 +46,7 @@ def check_compiled(model: Model) -> None:
     assert given is not None
     for (x,) in runs:
         operands[0] = given[...] = x
-        (wanted,) = registry.call(kernel, op, operands)
+        (wanted,) = evaluation.call(kernel, op, operands)
         run_steps(step, [step.record])
         np.testing.assert_array_equal(context.results[0], wanted)
         assert len(np.unique(wanted)) > 1

@@ -8,7 +8,7 @@ from numpy.typing import DTypeLike
 
 from luciole.ir import Graph, LucioleError, ShapeError
 from luciole.ir.ops.matrix_diag import MatrixDiag, MatrixSetDiag
-from luciole.kernels.core import registry
+from luciole.kernels.core import evaluation
 from tests.litert_support import check_same, counted
 from tests.support import one_op, run_reference
 
@@ -53,7 +53,7 @@ def test_matrix_diag_refuses_absurd_computed_sizes() -> None:
     op.results[0].shape = (None, None)
     long = np.broadcast_to(np.float32(0), (2**20,))
     with pytest.raises(LucioleError, match="would take 4398046511104 bytes"):
-        registry.computed(op, [long])
+        evaluation.computed(op, [long])
 
 
 @pytest.mark.parametrize(

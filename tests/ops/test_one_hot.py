@@ -6,7 +6,7 @@ from numpy.typing import DTypeLike
 
 from luciole.ir import Array, Graph, ShapeError, TensorType
 from luciole.ir.ops.one_hot import OneHot
-from luciole.kernels.core.registry import ExecutionError
+from luciole.kernels.core.errors import ExecutionError
 from tests.support import run_litert, run_reference
 
 INDICES = np.array([[0, 2], [-1, 5], [1, 3]])

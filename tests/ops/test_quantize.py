@@ -20,7 +20,7 @@ from luciole.ir import (
     dtypes,
 )
 from luciole.ir.ops.quantize import Dequantize, Quantize
-from luciole.kernels.core import registry
+from luciole.kernels.core import evaluation
 from luciole.schema.tables import QuantizationParameters
 from tests.support import Affine, litert, one_op, run_litert, run_reference
 
@@ -62,7 +62,7 @@ def both(made: Model, x: Array) -> tuple[Array, Array]:
     """The result here and in LiteRT."""
     op = made.graph.ops[0]
     assert op.result_dtypes() == (op.output.dtype,)
-    return registry.computed(op, [x])[0], litert(to_bytes(made, "tflite"), [x])[0]
+    return evaluation.computed(op, [x])[0], litert(to_bytes(made, "tflite"), [x])[0]
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -93,7 +93,7 @@ def test_too_large_numbers_saturate_and_nan_is_the_lowest(dtype: TensorType) -> 
     x = np.array([1e20, -1e20, np.inf, -np.inf, 3e38, np.nan], np.float32)
     op = model(Quantize, x, dtype, scales([1e-3], None)).graph.ops[0]
     low, high = np.iinfo(NUMPY[dtype]).min, np.iinfo(NUMPY[dtype]).max
-    result = registry.computed(op, [x])[0]
+    result = evaluation.computed(op, [x])[0]
     np.testing.assert_array_equal(result, np.array([high, low, high, low, high, low]))
 
 
@@ -142,7 +142,7 @@ def test_quantize_refuses_parameters_that_do_not_fit(
     x = np.ones((3, 2), np.float32)
     op = model(Quantize, x, TensorType.INT8, parameters).graph.ops[0]
     with pytest.raises(LucioleError, match=f"Quantize 'integer': the result .*{sentence}"):
-        registry.computed(op, [x])
+        evaluation.computed(op, [x])
 
 
 @pytest.mark.parametrize(("parameters", "sentence"), [*BAD[:2], *BAD[3:]])
@@ -152,7 +152,7 @@ def test_dequantize_refuses_parameters_that_do_not_fit(
     q = np.ones((3, 2), np.int8)
     op = model(Dequantize, q, TensorType.INT8, parameters).graph.ops[0]
     with pytest.raises(LucioleError, match=f"Dequantize 'real': the input .*{sentence}"):
-        registry.computed(op, [q])
+        evaluation.computed(op, [q])
 
 
 @pytest.mark.parametrize("given", [[0.0], [1.0, 0.0, 1.0]])
@@ -170,7 +170,7 @@ def test_quantize_refuses_channels_that_do_not_fit_what_arrives() -> None:
     op = model(Quantize, x, TensorType.INT8, scales(CHANNELS)).graph.ops[0]
     op.output.shape = (None, 2)
     with pytest.raises(LucioleError, match=r"3 scales do not fit the axes \[1, 2\]"):
-        registry.computed(op, [x[:1]])
+        evaluation.computed(op, [x[:1]])
 
 
 def test_quantize_refuses_types_that_have_no_kernel() -> None:
@@ -179,12 +179,12 @@ def test_quantize_refuses_types_that_have_no_kernel() -> None:
     with pytest.raises(
         UnsupportedError, match="no quantization to INT32; there is INT8, UINT8, INT16"
     ):
-        registry.computed(op, [x])
+        evaluation.computed(op, [x])
     with pytest.raises(UnsupportedError, match="no kernel for FLOAT64; there is FLOAT32"):
         run_reference(Quantize, [x.astype(np.float64)])
     op = requantizing(x.astype(np.int8), 0, Affine(0.1, 0, 0, TensorType.INT64)).graph.ops[0]
     with pytest.raises(UnsupportedError, match="no quantization of integers to INT64; there is"):
-        registry.computed(op, [x.astype(np.int8)])
+        evaluation.computed(op, [x.astype(np.int8)])
 
 
 def requantizing(x: Array, zero_point: int, result: Affine) -> Model:
@@ -212,7 +212,7 @@ def test_integers_on_another_grid_are_those_of_litert(
     points = {TensorType.INT8: -20, TensorType.UINT8: 117}
     made = requantizing(x, points.get(given, 0), Affine(scale, points.get(to, 0), 0, to))
     op = made.graph.ops[0]
-    ours = registry.computed(op, [x])[0]
+    ours = evaluation.computed(op, [x])[0]
     np.testing.assert_array_equal(ours, litert(to_bytes(made, "tflite"), [x])[0], strict=True)
 
 

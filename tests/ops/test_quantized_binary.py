@@ -12,7 +12,7 @@ from luciole.ir import Array, LucioleError, Op, TensorType
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops import comparisons, elementwise_binary
 from luciole.ir.ops.prelu import PRelu
-from luciole.kernels.core import registry
+from luciole.kernels.core import evaluation
 from luciole.schema.enums import ActivationFunctionType
 from tests.support import Affine, litert, one_op, run_litert, run_reference
 
@@ -123,7 +123,7 @@ def test_bytes_of_products_of_16_bits_are_those_of_litert(dtype: TensorType, poi
     model = one_op(elementwise_binary.Mul, pair, affine=fractions, results=result)
     op = model.graph.ops[0]
     assert op.result_dtypes() == (dtype,)
-    ours = registry.computed(op, list(pair))[0]
+    ours = evaluation.computed(op, list(pair))[0]
     theirs = litert(to_bytes(model, "tflite"), pair)[0]
     np.testing.assert_array_equal(ours, theirs, strict=True)
 

@@ -11,7 +11,7 @@ from luciole.exporters import to_bytes
 from luciole.ir import Array, LucioleError, Op, TensorType
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops.softmax import LogSoftmax, Softmax
-from luciole.kernels.core import registry
+from luciole.kernels.core import evaluation
 from tests.native_support import built, check_compiled, declines
 from tests.support import Affine, litert, one_op, run_litert, run_reference
 
@@ -82,7 +82,7 @@ def test_results_of_16_bits_are_those_of_litert(dtype: TensorType) -> None:
     op = model.graph.ops[0]
     assert op.result_dtypes() == (INT16,)
     theirs = litert(to_bytes(model, "tflite"), [x])[0]
-    ours = registry.computed(op, [x])[0]
+    ours = evaluation.computed(op, [x])[0]
     np.testing.assert_array_equal(ours, theirs, strict=True)
     assert built(op, [x])[0] is None
 

@@ -6,7 +6,7 @@ from numpy.typing import DTypeLike
 
 from luciole.ir import Array, Graph, ShapeError
 from luciole.ir.ops.range import Range
-from luciole.kernels.core.registry import ExecutionError
+from luciole.kernels.core.errors import ExecutionError
 from tests.support import run_litert, run_reference
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from luciole.ir import Array, Graph, ShapeError, TensorType
 from luciole.ir.ops.rfft2d import Rfft2d
-from luciole.kernels.core.registry import ExecutionError
+from luciole.kernels.core.errors import ExecutionError
 from tests.support import run_litert, run_reference
 
 X = np.random.default_rng(0).normal(size=(2, 4, 8)).astype(np.float32)

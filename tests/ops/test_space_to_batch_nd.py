@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike
 from luciole.exporters import to_bytes
 from luciole.ir import Array, Graph, LucioleError, Op, ShapeError
 from luciole.ir.ops.space_to_batch_nd import BatchToSpaceND, SpaceToBatchND
-from luciole.kernels.core import registry
+from luciole.kernels.core import evaluation
 from luciole.kernels.space_to_batch_nd import MOST_PLACES
 from tests.litert_support import check_same, counted, ints
 from tests.native_support import built, check_compiled, declines, declines_computed
@@ -63,7 +63,7 @@ def test_quantized_padding_is_the_zero_point_as_in_litert(dtype: DTypeLike) -> N
     given, same = operands(*TO_BATCH[1], dtype), [Affine(0.5, 7)]
     model = one_op(SpaceToBatchND, given, (1, 2), affine=same, results=same)
     op = model.graph.ops[0]
-    (ours,) = registry.computed(op, list(given))
+    (ours,) = evaluation.computed(op, list(given))
     (theirs,) = litert(to_bytes(model, "tflite"), given[:1])
     np.testing.assert_array_equal(ours, theirs, strict=True)
     assert (ours == 7).sum() > 6
@@ -82,7 +82,7 @@ def test_space_to_batch_refuses_zero_points_that_stand_for_no_border(
     given = operands(*TO_BATCH[1], np.int8)
     op = one_op(SpaceToBatchND, given, (1, 2), results=[grid]).graph.ops[0]
     with pytest.raises(LucioleError, match=message):
-        registry.computed(op, list(given))
+        evaluation.computed(op, list(given))
     assert built(op, given)[0] is None
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from luciole.ir import Array, Model, Op, TensorType, Value
 from luciole.ir.ops.svdf import SVDF
-from luciole.kernels.core import registry
+from luciole.kernels.core import evaluation, registry
 from luciole.schema.enums import ActivationFunctionType
 from tests.native_support import built, run_steps
 from tests.recurrent_support import layer, outputs_in_litert, outputs_of_plan, sequences
@@ -76,7 +76,7 @@ def check_compiled(model: Model, runs: list[list[Array]], tolerance: float = 0) 
     assert step is not None
     for (x,) in runs:
         operands[0] = x
-        (wanted,) = registry.call(kernel, op, operands)
+        (wanted,) = evaluation.call(kernel, op, operands)
         given, state, last = context.operands[0], context.operands[-1], operands[-1]
         assert given is not None
         assert state is not None

@@ -11,7 +11,7 @@ from luciole.ir import Array, Graph, LucioleError, Model, ShapeError, TensorType
 from luciole.ir.ops.unidirectional_sequence_lstm import UnidirectionalSequenceLSTM
 from luciole.ir.recurrent import INPUT_GATE, NORMS, PEEPHOLES
 from luciole.ir.recurrent import LSTM as EXTENTS
-from luciole.kernels.core import registry
+from luciole.kernels.core import evaluation
 from luciole.schema.enums import ActivationFunctionType
 from tests.support import data_path
 
@@ -76,7 +76,7 @@ def run_here(model: Model, x: Array, state: list[Array]) -> Array:
     op = model.graph.ops[0]
     rest = [None if value is None else value.data for value in op.operands]
     arrays = [x, *rest[1:18], *state, *rest[20:]]
-    return registry.computed(op, arrays)[0]
+    return evaluation.computed(op, arrays)[0]
 
 
 def outputs_here(model: Model, runs: list[Array]) -> list[Array]:

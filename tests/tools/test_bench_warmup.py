@@ -16,7 +16,7 @@ from luciole.ir import TensorType
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
-from luciole.kernels.core import registry
+from luciole.kernels.core import building
 from luciole.tools import random_models
 from luciole.tools.warmup import usual_models
 from tests.tools.running import call, spawn
@@ -52,7 +52,7 @@ def test_the_usual_models_have_every_width() -> None:
 
 def test_all_usual_models_can_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """By NumPy: compiling everything takes minutes, and what cannot be planned has no kernel."""
-    monkeypatch.setattr(registry, "find_native", lambda op: None)
+    monkeypatch.setattr(building, "find_native", lambda op: None)
     for model in usual_models():
         Interpreter(model).allocate_tensors()
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from luciole.ir import Array
 from luciole.kernels import jit
 from luciole.kernels.core.budget import PAUSED, SPENT, Budget, Control
+from luciole.kernels.core.contract import NativeStep
 from luciole.kernels.core.memory import Memory, reach, turns
-from luciole.kernels.core.registry import NativeStep
 from luciole.kernels.jit.record import Record, reader
 from luciole.kernels.jit.scalars import nanoseconds
 from luciole.kernels.jit.vector.conversions import Kind, integers_at

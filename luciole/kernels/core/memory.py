@@ -15,8 +15,9 @@ import numpy as np
 from luciole.ir import Array
 from luciole.ir.value import shape_text
 from luciole.kernels.core.allocation import packed, placed
+from luciole.kernels.core.contract import NativeStep
+from luciole.kernels.core.errors import ExecutionError
 from luciole.kernels.core.limits import room
-from luciole.kernels.core.registry import ExecutionError, NativeStep
 from luciole.kernels.jit.record import Record, table
 
 

@@ -105,3 +105,10 @@ _PRESENT: ContextVar[Meter | None] = ContextVar("who counts arrays", default=Non
 def present() -> Meter | None:
     """Return the meter that was entered last."""
     return _PRESENT.get()
+
+
+def explain(who: str, error: Exception) -> None:
+    """Raise MemoryLimitError where an array was refused. Do nothing for all other errors."""
+    meter = present()
+    if isinstance(error, MemoryError) and meter is not None:
+        meter.explain(who)

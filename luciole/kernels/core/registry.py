@@ -1,50 +1,17 @@
-"""Find which implementation runs an operator: tables from operator class and element
-types to code.
+"""Find the implementation that runs an operator: tables from operator class and element types to
+code.
 """
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache
-from itertools import pairwise
-from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
 
-import numpy as np
-
-from luciole.ir import Array, LucioleError, Op, TensorType, UnknownOp, UnsupportedError, Value
-from luciole.ir.calls import Call
+from luciole.ir import Op, TensorType, UnknownOp, UnsupportedError
 from luciole.ir.dtypes import MICROSCALED, NUMPY
-from luciole.kernels.core import custom, extents
-from luciole.kernels.core.allocation import placed
-from luciole.kernels.core.errors import ExecutionError as ExecutionError
-from luciole.kernels.core.meter import Meter, present
-from luciole.kernels.core.reasons import Declined, apparent, decline, listening
-from luciole.kernels.jit.record import Shared
-
-Reference = Callable[..., Any]
-"""``kernel(op, *operands) -> result``, or a tuple of results. Absent operands are None, a variadic
-operand is a tuple. A kernel reads its operands and returns fresh arrays; only variable tensors are
-written in place.
-"""
-
-Calls = Generator[Call, tuple[Array, ...], tuple[Array, ...]]
-"""A kernel that has graphs run for it: it yields each call, is sent what the graph returned, and
-returns its results.
-"""
-
-Stateful = Callable[..., Any]
-"""``kernel(op, state, *operands)`` of an operator that is more than its operands: as a reference
-kernel, but given what outlives a run (``State`` of ``luciole.kernels.core.state``), and it may be
-``Calls``.
-"""
-
-Signature = tuple[TensorType, ...]
-OPERATORS = "luciole.ir.ops"
-_KERNELS = Path(__file__).parents[1]
-_FAMILIES = "luciole.kernels.integers"
+from luciole.kernels.core import custom
+from luciole.kernels.core.contract import Build, Reference, Signature, Stateful, StatefulBuild
+from luciole.kernels.core.discovery import load_kernels, load_kernels_of
 
 ANY: tuple[TensorType, ...] = tuple(NUMPY)
 """For kernels that only move elements."""
@@ -57,76 +24,12 @@ ANYTHING: tuple[TensorType, ...] = (*ANY, TensorType.STRING)
 O = TypeVar("O", bound=Op)  # noqa: E741  # the operator class
 
 
-@dataclass(frozen=True)
-class NativeStep:
-    """A compiled kernel and the record of numbers it runs on.
-
-    ``address`` is that of a ``void(int64*)`` function. ``record`` is its argument: addresses, sizes
-    and parameters as int64; ``owns`` are the arrays behind those addresses, kept alive with the
-    step. ``split`` gives, for a number of threads, records that do the work together (at most one
-    each; none where it does not pay); without it one thread does a step alone. ``check`` is called
-    behind a step that may fail, and raises LucioleError where it did. ``is_paused`` tells behind
-    one that may return on the way whether it is to be called again, and raises as ``check``.
-    """
-
-    address: int
-    record: Array
-    owns: tuple[Array, ...] = ()
-    split: Callable[[int], Sequence[Array]] | None = None
-    check: Callable[[], None] | None = None
-    is_paused: Callable[[], bool] | None = None
-
-    @property
-    def stands_alone(self) -> bool:
-        """Whether nothing may follow in the same call."""
-        return self.check is not None or self.is_paused is not None
-
-
-def ranges(count: int, threads: int, least: int = 1) -> list[tuple[int, int]]:
-    """Cut ``count`` pieces of work evenly for ``threads`` threads: (first, behind the last) of each
-    share of at least ``least`` pieces, none where a single share is left.
-    """
-    parts = min(threads, count // max(least, 1))
-    edges = np.linspace(0, count, parts + 1).astype(np.int64).tolist() if parts > 1 else []
-    return list(pairwise(edges))
-
-
-def shares(record: Shared, threads: int, least: int = 1) -> list[Array]:
-    """Copy a record for each of several threads that share its pieces of work, see ``ranges``."""
-    parts = ranges(record.end - record.begin, threads, least)
-    return [placed(record.replace(begin=b, end=e).words()) for b, e in parts]
-
-
-@dataclass(frozen=True)
-class Context:
-    """Arguments of a native kernel's builder: the arrays that hold each operand and result for
-    good.
-    """
-
-    operands: tuple[Array | None, ...]
-    results: tuple[Array, ...]
-
-
-Build = Callable[[Any, Context], "NativeStep | None"]
-"""``build(op, context)``: configure once per model. None declines, for a reason that ``decline``
-says: the reference runs instead.
-
-It is called by ``build_native`` alone, so that extents were checked.
-"""
-
-StatefulBuild = Callable[[Any, Any, Context], "NativeStep | None"]
-"""``build(op, state, context)`` after a run: what the state holds may be relied on until a variable
-moves. None declines: the ``Stateful`` kernel goes on.
-"""
-
 _REFERENCE: dict[tuple[type[Op], Signature], Reference] = {}
 _NATIVE: dict[tuple[type[Op], Signature], Build] = {}
 _STATEFUL: dict[type[Op], Stateful] = {}
 _STATEFUL_NATIVE: dict[type[Op], StatefulBuild] = {}
 _T = TypeVar("_T", Reference, Build)
 _F = TypeVar("_F", bound=Callable[..., Any])
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
 
 
 def reference(
@@ -218,51 +121,13 @@ def find_native(op: Op) -> Build | None:
     return _NATIVE.get((type(op), data_types(op)))
 
 
-def build_native(op: Op, context: Context) -> NativeStep | Declined:
-    """Build an operator's compiled step; where there is none, or its builder declines, say why.
-
-    Whatever the graph says of extents, the operator's rules hold for the arrays: raises ShapeError
-    where they do not, and ExecutionError where a kernel would touch more than these. Both name the
-    operator.
-    """
-    build = find_native(op)
-    return Declined(_not_registered(op)) if build is None else _built(build, op, context)
-
-
-def has_kernel(op: Op) -> bool:
-    """Tell whether an operator has a kernel for its operands as they are."""
-    try:
-        return find_stateful(op) is not None or bool(find_reference(op))
-    except UnsupportedError:
-        return False
-
-
-def compiles_later(op: Op) -> bool:
-    """Return whether there is something to compile an operator with state to once it ran."""
+def find_stateful_native(op: Op) -> StatefulBuild | None:
+    """Find the builder of the step that an operator with state is compiled to once it ran."""
     load_kernels_of(type(op))
-    return type(op) in _STATEFUL_NATIVE
+    return _STATEFUL_NATIVE.get(type(op))
 
 
-def build_stateful(op: Op, state: object, context: Context) -> NativeStep | Declined:
-    """Build the compiled step of an operator with state that ran; as ``build_native``."""
-    build = _STATEFUL_NATIVE[type(op)]
-    return _built(lambda op, context: build(op, state, context), op, context)
-
-
-def _built(build: Build, op: Op, context: Context) -> NativeStep | Declined:
-    extents.check(op, context.operands, context.results)
-    try:
-        with listening() as reasons:
-            step = build(op, context)
-        return step or Declined(reasons[-1] if reasons else apparent(op))
-    except LucioleError as error:
-        raise type(error)(f"{op}: {error}") from None
-    except MemoryError as error:
-        _explain(op, error)
-        raise
-
-
-def _not_registered(op: Op) -> str:
+def no_builder(op: Op) -> str:
     """Explain why an operator has no builder."""
     if find_stateful(op) is not None:
         return "it calls other graphs, or has state"
@@ -297,96 +162,5 @@ def registered_now() -> Iterator[tuple[str, type[Op], Signature]]:
         yield "native", cls, signature
 
 
-def load_kernels_of(cls: type[Op]) -> None:
-    """Import the files of kernels, in whatever folder, whose names begin with that of an operator's
-    file, so that they register themselves, and those of ``integers``, which are for families; an
-    operator from elsewhere registers its own.
-    """
-    package, _, file = cls.__module__.rpartition(".")
-    if package == OPERATORS:
-        _load_named(file)
-
-
-@cache
-def _load_named(file: str) -> None:
-    for module in _modules():
-        folder, _, name = module.rpartition(".")
-        if f"{name}_".startswith(f"{file}_") or folder == _FAMILIES:
-            importlib.import_module(module)
-
-
-@cache
-def load_kernels() -> None:
-    """Import every file of kernels once."""
-    for module in _modules():
-        importlib.import_module(module)
-
-
-@cache
-def _modules() -> list[str]:
-    """List this room's modules by where their files lie, without importing any."""
-    files = sorted(_KERNELS.rglob("*.py"))
-    names = (file.relative_to(_KERNELS).with_suffix("").parts for file in files)
-    return [".".join(("luciole.kernels", *parts)) for parts in names if parts[-1] != "__init__"]
-
-
-def call(kernel: Reference, op: Op, arrays: list[Array | None]) -> tuple[Array, ...]:
-    """Run a reference kernel on arrays in operand order; always a tuple of arrays, also where NumPy
-    made a scalar of one without axes.
-
-    Whatever goes wrong inside becomes a LucioleError that names the operator.
-    """
-    try:
-        with np.errstate(all="ignore"):  # infinities and NaN are values here, as in every runtime
-            result = kernel(op, *op.arguments(arrays))
-    except LucioleError as error:
-        raise type(error)(f"{op}: {error}") from None
-    except (ValueError, IndexError, TypeError, ArithmeticError, MemoryError) as error:
-        _explain(op, error)
-        raise ExecutionError(f"{op}: {type(error).__name__}: {error}") from error
-    results = result if isinstance(result, tuple) else (result,)
-    return tuple(np.asarray(array) for array in results)
-
-
-def _explain(op: Op, error: Exception) -> None:
-    """Raise MemoryLimitError where an array was refused."""
-    meter = present()
-    if isinstance(error, MemoryError) and meter is not None:
-        meter.explain(str(op))
-
-
 def _names(signature: Signature) -> str:
     return " x ".join(t.name for t in signature) or "no data"
-
-
-def computed(op: Op, arrays: list[Array | None]) -> tuple[Array, ...]:
-    """Run an operator's reference kernel on arrays in operand order."""
-    return call(find_reference(op), op, arrays)
-
-
-def evaluate(op: Op) -> tuple[Array, ...]:
-    """Compute the results of an operator whose operands are all constant, by its reference
-    kernel.
-    """
-    return computed(op, [_contents(value) for value in op.operands])
-
-
-def bounded(most: int, who: str, allowed: str) -> Meter:
-    """Return a context that counts arrays and refuses those beyond ``most`` bytes."""
-    return Meter(most, who, allowed)
-
-
-def _contents(value: Value | None) -> Array | None:
-    return None if value is None else value.data
-
-
-def accepted(read: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R | None:
-    """Call a function; None where it refuses with a LucioleError.
-
-    For builders, which then decline: the reference kernel refuses again when the operator runs.
-    """
-    try:
-        return read(*args, **kwargs)
-    except LucioleError as error:
-        decline(str(error))
-        return None

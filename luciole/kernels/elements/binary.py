@@ -12,8 +12,9 @@ import numpy as np
 from luciole.ir import Array, Op, TensorType
 from luciole.ir.ops.activations import LIMITS
 from luciole.kernels import jit
+from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.memory import Memory
-from luciole.kernels.core.registry import Context, NativeStep, native
+from luciole.kernels.core.registry import native
 from luciole.kernels.elements import strided
 from luciole.kernels.elements.formulas import name_of
 from luciole.kernels.jit import LANES, floats

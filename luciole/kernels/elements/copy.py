@@ -8,8 +8,9 @@ from functools import cache
 from luciole.ir import Array
 from luciole.ir.value import shape_text
 from luciole.kernels import jit
+from luciole.kernels.core.contract import NativeStep
+from luciole.kernels.core.errors import ExecutionError
 from luciole.kernels.core.memory import Memory, reach
-from luciole.kernels.core.registry import ExecutionError, NativeStep
 from luciole.kernels.elements import strided
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.record import Record, Shared, reader

@@ -14,8 +14,8 @@ import numpy as np
 from luciole.ir import Array, TensorType
 from luciole.ir.dtypes import tensor_type
 from luciole.kernels import jit
+from luciole.kernels.core.contract import NativeStep
 from luciole.kernels.core.memory import Memory
-from luciole.kernels.core.registry import NativeStep
 from luciole.kernels.elements import strided
 from luciole.kernels.elements.conversions import KINDS
 from luciole.kernels.fixed_point.compiled import (

@@ -12,8 +12,11 @@ import numpy as np
 
 from luciole.ir import Array, LucioleError, Op, TensorType
 from luciole.kernels import jit
+from luciole.kernels.core.building import accepted
+from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.evaluation import computed
 from luciole.kernels.core.memory import Memory, reach
-from luciole.kernels.core.registry import Context, NativeStep, accepted, computed, native
+from luciole.kernels.core.registry import native
 from luciole.kernels.elements import strided
 from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector.byte_functions import look_up_64, looks_up_many

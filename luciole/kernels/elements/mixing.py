@@ -11,8 +11,8 @@ import numpy as np
 
 from luciole.ir import Array
 from luciole.kernels import jit
+from luciole.kernels.core.contract import NativeStep
 from luciole.kernels.core.memory import Memory, among, reach, turns
-from luciole.kernels.core.registry import NativeStep
 from luciole.kernels.elements import strided
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.record import Record, Shared, reader

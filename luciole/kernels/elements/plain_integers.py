@@ -10,8 +10,9 @@ from functools import cache
 from luciole.ir import Op, TensorType
 from luciole.ir.dtypes import tensor_type
 from luciole.kernels import jit
+from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.memory import Memory
-from luciole.kernels.core.registry import Context, NativeStep, native
+from luciole.kernels.core.registry import native
 from luciole.kernels.elements import conversions, strided
 from luciole.kernels.jit import Pointer
 from luciole.kernels.jit.vector.conversions import Kind, integers_at

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array
 from luciole.kernels import jit
+from luciole.kernels.core.contract import NativeStep
 from luciole.kernels.core.memory import Memory, Moves, reach, turns
-from luciole.kernels.core.registry import NativeStep, shares
+from luciole.kernels.core.shares import shares
 from luciole.kernels.jit import longs
 from luciole.kernels.jit.record import Shared
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from luciole.ir import Array, Op, TensorType
 from luciole.kernels import jit
+from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.memory import reach
-from luciole.kernels.core.registry import Context, NativeStep, native
+from luciole.kernels.core.registry import native
 from luciole.kernels.elements import strided
 from luciole.kernels.elements.formulas import name_of
 from luciole.kernels.jit import LANES, Single

@@ -14,9 +14,11 @@ from luciole.ir.quantization import per_tensor
 from luciole.ir.value import shape_text
 from luciole.kernels import jit
 from luciole.kernels.batch_matmul import batch_at, batch_matmul, matrices
+from luciole.kernels.core.building import accepted
+from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.errors import ExecutionError
 from luciole.kernels.core.memory import Memory
-from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
+from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements.conversions import KINDS
 from luciole.kernels.fixed_point.arithmetic import quantize_multiplier
 from luciole.kernels.integers.batch_matmul_bytes import ByteProduct

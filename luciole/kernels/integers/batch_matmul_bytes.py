@@ -12,8 +12,8 @@ from functools import cache
 
 from luciole.kernels import jit
 from luciole.kernels.batch_matmul import batch_at
+from luciole.kernels.core.contract import NativeStep
 from luciole.kernels.core.memory import Memory
-from luciole.kernels.core.registry import NativeStep
 from luciole.kernels.fixed_point.scalars import between, multiply
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.record import Record

@@ -19,14 +19,9 @@ from luciole.ir.ops.prelu import PRelu
 from luciole.ir.quantization import is_affine, per_tensor
 from luciole.ir.value import element_count
 from luciole.kernels.arrays.fused_activation import activate
-from luciole.kernels.core.registry import (
-    Context,
-    NativeStep,
-    Signature,
-    accepted,
-    native,
-    reference,
-)
+from luciole.kernels.core.building import accepted
+from luciole.kernels.core.contract import Context, NativeStep, Signature
+from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements.integer_pairs import Function, Pairs, step
 from luciole.kernels.elementwise_binary import refuse_zeros
 from luciole.kernels.fixed_point.arithmetic import (

@@ -16,8 +16,10 @@ from luciole.ir import Op, TensorType
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops import elementwise_binary as ops
 from luciole.kernels import jit
+from luciole.kernels.core.building import accepted
+from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.memory import Memory
-from luciole.kernels.core.registry import Context, NativeStep, accepted, native
+from luciole.kernels.core.registry import native
 from luciole.kernels.elements import strided
 from luciole.kernels.elements.conversions import KINDS
 from luciole.kernels.elements.integer_pairs import Pairs

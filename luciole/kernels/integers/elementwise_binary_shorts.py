@@ -11,8 +11,10 @@ import numpy as np
 from luciole.ir import Array
 from luciole.ir.ops import elementwise_binary as ops
 from luciole.kernels import jit
+from luciole.kernels.core.building import accepted
+from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.memory import Memory
-from luciole.kernels.core.registry import Context, NativeStep, accepted, native
+from luciole.kernels.core.registry import native
 from luciole.kernels.elements import integer_pairs, strided
 from luciole.kernels.fixed_point.compiled import Factor
 from luciole.kernels.integers.elementwise_binary import INT16, common

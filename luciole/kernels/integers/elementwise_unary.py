@@ -14,7 +14,9 @@ from luciole.ir.ops import activations, elementwise_unary
 from luciole.ir.ops.gelu import Gelu
 from luciole.ir.ops.leaky_relu import LeakyRelu
 from luciole.ir.quantization import is_affine, per_tensor, rounded
-from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
+from luciole.kernels.core.building import accepted
+from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import lookups, scaling
 from luciole.kernels.elements.scaling import Scaling
 from luciole.kernels.fixed_point.arithmetic import multiply, quantize_multiplier, rounding_divide

@@ -12,8 +12,10 @@ from luciole.ir import Array, TensorType
 from luciole.ir.ops.pool_2d import AveragePool2D, MaxPool2D, Pool2D
 from luciole.ir.quantization import is_affine, per_tensor
 from luciole.kernels import jit
+from luciole.kernels.core.building import accepted
+from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.memory import Memory
-from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
+from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import strided
 from luciole.kernels.elements.conversions import KINDS
 from luciole.kernels.fixed_point.arithmetic import activation_range

@@ -12,9 +12,11 @@ from luciole.ir.ops.reduce import Mean, ReduceMax, ReduceMin, ReduceProd, Reduct
 from luciole.ir.quantization import is_affine, per_tensor
 from luciole.ir.rules import product
 from luciole.kernels import jit
+from luciole.kernels.core.building import accepted
+from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.memory import Memory
 from luciole.kernels.core.reasons import decline
-from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
+from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import strided
 from luciole.kernels.elements.conversions import KINDS
 from luciole.kernels.fixed_point.arithmetic import (

@@ -13,9 +13,11 @@ from luciole.ir.quant import Grid
 from luciole.ir.quantization import per_tensor
 from luciole.ir.value import element_count
 from luciole.kernels import jit
+from luciole.kernels.core.building import accepted
+from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.memory import Memory, reach
 from luciole.kernels.core.reasons import decline
-from luciole.kernels.core.registry import Context, NativeStep, accepted, native, reference
+from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import strided
 from luciole.kernels.elements.conversions import KINDS
 from luciole.kernels.fixed_point.arithmetic import (

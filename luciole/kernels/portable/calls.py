@@ -9,7 +9,9 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 
 from luciole.ir import Array, LucioleError, Op, TensorType, UnsupportedError, Value
-from luciole.kernels.core.registry import Signature, data_types, load_kernels, load_kernels_of
+from luciole.kernels.core.contract import Signature
+from luciole.kernels.core.discovery import load_kernels, load_kernels_of
+from luciole.kernels.core.registry import data_types
 
 Field: TypeAlias = "int | float | Array | Mapping[str, Field] | None"
 """What a field of a C struct holds: a number, a table, a struct's fields, or no table."""

@@ -9,9 +9,9 @@ import numpy as np
 from luciole.ir import Array
 from luciole.ir.value import shape_text
 from luciole.kernels.core.allocation import placed
+from luciole.kernels.core.contract import NativeStep
 from luciole.kernels.core.errors import ExecutionError
 from luciole.kernels.core.memory import Memory, reach, turns
-from luciole.kernels.core.registry import NativeStep
 from luciole.kernels.fixed_point.functions_16 import BITS, logistic, table, tanh
 from luciole.kernels.jit import LANES
 from luciole.kernels.recurrent import integer_lstm_steps as steps

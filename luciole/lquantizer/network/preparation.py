@@ -20,7 +20,7 @@ from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.passes.split_activation import split_activation
 from luciole.ir.passes.unroll_lstm import unroll_lstm
 from luciole.ir.value import Use
-from luciole.kernels.core import registry
+from luciole.kernels.core import evaluation
 from luciole.lquantizer.calibration.front import Front
 from luciole.lquantizer.calibration.positions import Dense, weight_matrix
 from luciole.lquantizer.calibration.watch import batch_for, check_finite
@@ -102,7 +102,7 @@ def prepare(
     if unroll and unroll_lstm(work.graph):
         remove_dead(work.graph)
     if any(_is_spare(op) for op in work.graph.ops):
-        FoldConstants(registry.evaluate)(work.graph)
+        FoldConstants(evaluation.evaluate)(work.graph)
         remove_dead(work.graph)
     listed = work.clone()
     scope = method.scope

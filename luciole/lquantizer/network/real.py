@@ -19,7 +19,7 @@ from luciole.ir.passes.fold_constants import FoldConstants
 from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.quantization import is_affine
 from luciole.ir.text.common import one_line
-from luciole.kernels.core import registry
+from luciole.kernels.core import evaluation
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.network.grids import is_float
 from luciole.lquantizer.report import LONGEST_NAME
@@ -97,7 +97,7 @@ def make_real(graph: Graph) -> None:
     for op in graph.ops:
         _make_real(graph, op)
     if any(isinstance(op, Dequantize) and op.input.is_constant for op in graph.ops):
-        FoldConstants(registry.evaluate, None)(graph)
+        FoldConstants(evaluation.evaluate, None)(graph)
         remove_dead(graph)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from luciole.ir import Array, Graph, LucioleError, Op, Value
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.value import has_batch_axis, shape_text
-from luciole.kernels.core import registry
+from luciole.kernels.core import evaluation
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.training import tf_layout, tf_math, tf_windows  # noqa: F401  # fill the table
 from luciole.lquantizer.training.tensorflow import Tensor, TensorFlow, tensorflow
@@ -50,7 +50,7 @@ class TensorGraph:
         if not op.operands or not all(is_constant(v, self._constants) for v in op.operands):
             return False
         arrays = [None if v is None else self._constants[v] for v in op.operands]
-        results = registry.computed(op, arrays)
+        results = evaluation.computed(op, arrays)
         self._constants.update(zip(op.results, results, strict=True))
         return True
 

@@ -10,7 +10,7 @@ from luciole.ir.passes.fuse_activation import fuse_activation
 from luciole.ir.passes.fuse_batch_norm import fuse_batch_norm
 from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.text.common import one_line
-from luciole.kernels.core import registry
+from luciole.kernels.core import evaluation
 from luciole.lquantizer.network.choices import Choices
 from luciole.lquantizer.network.grids import unsaid
 from luciole.lquantizer.network.real import make_real, real_network, take_out_pairs
@@ -42,7 +42,7 @@ def make_float(graph: Graph) -> None:
     are left are the same ones.
     """
     make_real(graph)
-    FoldConstants(registry.evaluate, None)(graph)
+    FoldConstants(evaluation.evaluate, None)(graph)
     while fuse_batch_norm(graph) or fuse_activation(graph):
         remove_dead(graph)
     remove_dead(graph)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from luciole.interpreter.records import Track
-from luciole.kernels.core import registry
+from luciole.kernels.core import discovery
 from luciole.tools.bench.compare import Batch, Contender, first_run, surviving, tells_classes, top1
 from luciole.tools.bench.inputs import data_inputs, parse_shapes, random_inputs
 from luciole.tools.bench.memory import peak_rss_bytes
@@ -25,7 +25,7 @@ from luciole.tools.data import Data, asked_data
 
 def benchmark(arguments: argparse.Namespace, begun: int, track: Track) -> Report:
     """Measure what the arguments ask for. ``begun`` is when importing began, in nanoseconds."""
-    registry.load_kernels()
+    discovery.load_kernels()
     imported = Phase("import", begun, time.perf_counter_ns())
     ours = _opened(arguments)
     data = _data(arguments, ours)

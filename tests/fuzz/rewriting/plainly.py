@@ -15,7 +15,7 @@ from luciole.ir import Array, Graph, LucioleError, Model, Op, TensorType, Value
 from luciole.ir.ops.elementwise_binary import Div, Pow
 from luciole.ir.ops.elementwise_unary import Log, Rsqrt, Sqrt
 from luciole.ir.quant import Like
-from luciole.kernels.core import registry
+from luciole.kernels.core import evaluation
 from tests.fuzz.rewriting.schemes import Plain
 
 RECORDS = 8
@@ -66,7 +66,7 @@ class Floor:
             if weights.get(op) is not None:
                 self._read(op, operands, weights[op], plain)
             self._share(op, operands, plain)
-            results = registry.computed(op, operands)
+            results = evaluation.computed(op, operands)
             for value, array in zip(op.results, results, strict=True):
                 arrays[value] = self._tensor(value, array, plain, _range(op))
         return arrays
@@ -196,7 +196,7 @@ def run(graph: Graph, record: Mapping[str, Array]) -> Arrays:
     """Compute all tensors by NumPy kernels."""
     arrays = _given(graph, record)
     for op in graph.ops:
-        results = registry.computed(op, [None if v is None else arrays[v] for v in op.operands])
+        results = evaluation.computed(op, [None if v is None else arrays[v] for v in op.operands])
         arrays |= dict(zip(op.results, results, strict=True))
     return arrays
 

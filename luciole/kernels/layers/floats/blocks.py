@@ -12,8 +12,8 @@ import numpy as np
 from luciole.ir import Array, TensorType
 from luciole.ir.blockwise import Blockwise
 from luciole.kernels import jit
+from luciole.kernels.core.contract import NativeStep
 from luciole.kernels.core.memory import Memory, reach
-from luciole.kernels.core.registry import NativeStep
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.vector.nibbles import SIGN, add_nibbles
 from luciole.kernels.jit.vector.pixels import pixels, rows_of, write_at

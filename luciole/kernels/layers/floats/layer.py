@@ -13,9 +13,9 @@ import numpy as np
 
 from luciole.ir import Array, Value
 from luciole.ir.ops.activations import LIMITS
+from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.memory import Memory, Moves, reach, turns
 from luciole.kernels.core.reasons import decline
-from luciole.kernels.core.registry import Context, NativeStep
 from luciole.kernels.jit import LANES, Kernel
 from luciole.kernels.jit.processor import vector_registers
 from luciole.kernels.layers.floats import loops

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from luciole.ir import Array
 from luciole.kernels import jit
 from luciole.kernels.core.allocation import placed
+from luciole.kernels.core.contract import NativeStep
 from luciole.kernels.core.memory import Memory, reach
-from luciole.kernels.core.registry import NativeStep
 from luciole.kernels.jit.record import Record, reader
 
 

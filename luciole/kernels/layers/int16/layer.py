@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array, TensorType
+from luciole.kernels.core.contract import NativeStep
 from luciole.kernels.core.reasons import decline
-from luciole.kernels.core.registry import NativeStep
 from luciole.kernels.fixed_point.arithmetic import (
     FRACTION,
     quantize_multiplier,

@@ -13,8 +13,8 @@ import numpy as np
 
 from luciole.ir import Array
 from luciole.ir.rules import padding_before, window
+from luciole.kernels.core.contract import NativeStep
 from luciole.kernels.core.memory import Memory, Moves, reach, turns
-from luciole.kernels.core.registry import NativeStep
 from luciole.kernels.jit import LANES, Kernel
 from luciole.kernels.jit.processor import vector_registers
 from luciole.kernels.jit.vector.dots import PAIRED_VECTORS, PAIRS

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array
-from luciole.kernels.core.registry import NativeStep
+from luciole.kernels.core.contract import NativeStep
 from luciole.kernels.jit import LANES, Kernel
 from luciole.kernels.jit.processor import vector_registers
 from luciole.kernels.layers.geometry.pixel_tiles import Case, joined, tables

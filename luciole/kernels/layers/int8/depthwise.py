@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from luciole.ir import Array
-from luciole.kernels.core.registry import NativeStep
+from luciole.kernels.core.contract import NativeStep
 from luciole.kernels.jit import Kernel
 from luciole.kernels.layers.int8 import dot_tiles
 from luciole.kernels.layers.int8.byte_layer import ZERO

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array, TensorType, UnsupportedError, Value
 from luciole.ir.quantization import Affine, rounded
-from luciole.kernels.core.registry import accepted
+from luciole.kernels.core.building import accepted
 
 Floats = NDArray[np.float32]
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array
+from luciole.kernels.core.contract import NativeStep
 from luciole.kernels.core.reasons import decline
-from luciole.kernels.core.registry import NativeStep
 from luciole.kernels.jit import Kernel
 from luciole.kernels.layers.floats.layer import ACTIVATIONS, TANH, by_lanes, starts
 from luciole.kernels.layers.geometry.pixel_tiles import Clamp

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array, TensorType
 from luciole.ir.dtypes import NUMPY
+from luciole.kernels.core.building import accepted
+from luciole.kernels.core.contract import NativeStep
 from luciole.kernels.core.reasons import decline
-from luciole.kernels.core.registry import NativeStep, accepted
 from luciole.kernels.fixed_point.arithmetic import quantize_multiplier
 from luciole.kernels.jit import LANES, Kernel
 from luciole.kernels.jit.processor import vector_registers

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from luciole.ir import Array
 from luciole.kernels import jit
 from luciole.kernels.core.allocation import placed
+from luciole.kernels.core.contract import NativeStep
 from luciole.kernels.core.memory import Memory, reach
-from luciole.kernels.core.registry import NativeStep, ranges
+from luciole.kernels.core.shares import ranges
 from luciole.kernels.jit import LANES, floats
 from luciole.kernels.jit.record import Record
 from luciole.kernels.jit.vector.bit_lookups import PARTS, WORD_BYTES, as_met

@@ -1,0 +1,77 @@
+"""Declare the agreement between kernels, their builders and those who run them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from luciole.ir import Array, TensorType
+from luciole.ir.calls import Call
+
+Reference = Callable[..., Any]
+"""``kernel(op, *operands) -> result``, or a tuple of results. Absent operands are None, a variadic
+operand is a tuple. A kernel reads its operands and returns fresh arrays; only variable tensors are
+written in place.
+"""
+
+Calls = Generator[Call, tuple[Array, ...], tuple[Array, ...]]
+"""A kernel that has graphs run for it: it yields each call, is sent what the graph returned, and
+returns its results.
+"""
+
+Stateful = Callable[..., Any]
+"""``kernel(op, state, *operands)`` of an operator that is more than its operands: as a reference
+kernel, but given what outlives a run (``State`` of ``luciole.kernels.core.state``), and it may be
+``Calls``.
+"""
+
+Signature = tuple[TensorType, ...]
+
+
+@dataclass(frozen=True)
+class NativeStep:
+    """A compiled kernel and the record of numbers it runs on.
+
+    ``address`` is that of a ``void(int64*)`` function. ``record`` is its argument: addresses, sizes
+    and parameters as int64; ``owns`` are the arrays behind those addresses, kept alive with the
+    step. ``split`` gives, for a number of threads, records that do the work together (at most one
+    each; none where it does not pay); without it one thread does a step alone. ``check`` is called
+    behind a step that may fail, and raises LucioleError where it did. ``is_paused`` tells behind
+    one that may return on the way whether it is to be called again, and raises as ``check``.
+    """
+
+    address: int
+    record: Array
+    owns: tuple[Array, ...] = ()
+    split: Callable[[int], Sequence[Array]] | None = None
+    check: Callable[[], None] | None = None
+    is_paused: Callable[[], bool] | None = None
+
+    @property
+    def stands_alone(self) -> bool:
+        """Whether nothing may follow in the same call."""
+        return self.check is not None or self.is_paused is not None
+
+
+@dataclass(frozen=True)
+class Context:
+    """Arguments of a native kernel's builder: the arrays that hold each operand and result for
+    good.
+    """
+
+    operands: tuple[Array | None, ...]
+    results: tuple[Array, ...]
+
+
+Build = Callable[[Any, Context], "NativeStep | None"]
+"""``build(op, context)``: configure once per model. None declines, for a reason that ``decline``
+says: the reference runs instead.
+
+It is called by ``build_native`` alone, so that extents were checked.
+"""
+
+StatefulBuild = Callable[[Any, Any, Context], "NativeStep | None"]
+"""``build(op, state, context)`` after a run: what the state holds may be relied on until a variable
+moves. None declines: the ``Stateful`` kernel goes on.
+"""

@@ -1,0 +1,26 @@
+"""Cut the work of a compiled step for threads."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from luciole.ir import Array
+from luciole.kernels.core.allocation import placed
+from luciole.kernels.jit.record import Shared
+
+
+def ranges(count: int, threads: int, least: int = 1) -> list[tuple[int, int]]:
+    """Cut ``count`` pieces of work evenly for ``threads`` threads: (first, behind the last) of each
+    share of at least ``least`` pieces, none where a single share is left.
+    """
+    parts = min(threads, count // max(least, 1))
+    edges = np.linspace(0, count, parts + 1).astype(np.int64).tolist() if parts > 1 else []
+    return list(pairwise(edges))
+
+
+def shares(record: Shared, threads: int, least: int = 1) -> list[Array]:
+    """Copy a record for each of several threads that share its pieces of work, see ``ranges``."""
+    parts = ranges(record.end - record.begin, threads, least)
+    return [placed(record.replace(begin=b, end=e).words()) for b, e in parts]
