@@ -36,8 +36,8 @@ from luciole.interpreter import Interpreter
 from luciole.interpreter.records import outputs_of
 from luciole.ir import Array, Model
 from luciole.lquantizer import Config, OutputAware, Result, quantize_records, with_integers
+from luciole.lquantizer.assignment.options import FitOptions
 from luciole.lquantizer.network.problem import Scope
-from luciole.lquantizer.options import FitOptions
 from luciole.lquantizer.training import FinetuneSettings
 from luciole.tools.common.command import UsageError
 from luciole.tools.common.console import say

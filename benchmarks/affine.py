@@ -13,9 +13,9 @@ from luciole.interpreter import Interpreter
 from luciole.interpreter.records import Records, batch_size
 from luciole.ir import Model, Value
 from luciole.ir.passes.split_activation import split_activation
+from luciole.lquantizer.assignment.config import Config
 from luciole.lquantizer.calibration.positions import Dense, weight_matrix
 from luciole.lquantizer.calibration.statistics import statistics
-from luciole.lquantizer.config import Config
 from luciole.lquantizer.network.bias import correct_bias
 from luciole.lquantizer.network.layers import find_groups
 from luciole.lquantizer.rewrite.affine import round_weights, rounded_input

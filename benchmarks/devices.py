@@ -34,7 +34,7 @@ from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.pool_2d import AveragePool2D, MaxPool2D
 from luciole.ir.ops.reduce import Mean
 from luciole.ir.ops.softmax import Softmax
-from luciole.lquantizer.schemes import UniformOptions
+from luciole.lquantizer.assignment.schemes import UniformOptions
 from luciole.lquantizer.search.space import LEARNED_OPTIONS, recipe
 from tests.boards import firmware
 from tests.boards.firmware import BOARDS

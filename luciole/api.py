@@ -25,8 +25,8 @@ from luciole.ir import Array, Model
 from luciole.ir.names import by_own_names
 from luciole.ir.passes.unroll_lstm import unroll_lstm, whole_lstms
 from luciole.lquantizer import FitOptions, Result, Rounded, UniformOptions
-from luciole.lquantizer.compatible.choosing import Options, options_for
-from luciole.lquantizer.options import Choices
+from luciole.lquantizer.assignment.choosing import Options, options_for
+from luciole.lquantizer.assignment.options import Choices
 from luciole.lquantizer.rewrite.batch_norm import BatchNorm, Normalized
 from luciole.lquantizer.search.begin import search_network
 from luciole.lquantizer.search.options import SearchOptions

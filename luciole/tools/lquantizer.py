@@ -387,7 +387,7 @@ def _check_widths(arguments: argparse.Namespace) -> None:
 
 def _check_pair(text: str | None) -> None:
     """Refuse what is no pair of widths such as w2a4."""
-    from luciole.lquantizer.config import Choice, widths
+    from luciole.lquantizer.assignment.config import Choice, widths
     from luciole.lquantizer.errors import QuantizeError
 
     try:

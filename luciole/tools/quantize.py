@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from luciole.interpreter.records import Records
     from luciole.ir import Model
     from luciole.lquantizer import Result
-    from luciole.lquantizer.compatible.choosing import WholeOptions
+    from luciole.lquantizer.assignment.choosing import WholeOptions
     from luciole.lquantizer.judging.records import Split
 
 LEARNED = "learned"
@@ -114,7 +114,7 @@ def _is_for_other_tools(words: Sequence[str]) -> bool:
 
 
 def _is_foreign(file: str) -> bool:
-    from luciole.lquantizer.compatible.choosing import is_foreign_file
+    from luciole.lquantizer.assignment.choosing import is_foreign_file
 
     return is_foreign_file(file)
 
@@ -137,7 +137,7 @@ def _scheme(words: Sequence[str]) -> str | None:
 def _is_few_bits(scheme: str | None) -> bool:
     if scheme is None:  # help answers at once
         return False
-    from luciole.lquantizer.options import is_few_bits
+    from luciole.lquantizer.assignment.options import is_few_bits
 
     return is_few_bits(scheme)
 
@@ -410,7 +410,7 @@ def _show_sensitivity(
 
 def _options(arguments: argparse.Namespace) -> WholeOptions:
     """Read the options. Raises QuantizeError for what there is not, UsageError for missing data."""
-    from luciole.lquantizer.compatible.choosing import options_for_network
+    from luciole.lquantizer.assignment.choosing import options_for_network
 
     given = {name: getattr(arguments, name) for name in _CHOICES}
     options = options_for_network(_with_scheme(given))
@@ -438,7 +438,7 @@ def _with_scheme(given: dict[str, Any]) -> dict[str, Any]:
 def _learning(options: WholeOptions) -> str | None:
     """Name a scheme that needs data."""
     from luciole.lquantizer import Choice, Config, UniformOptions
-    from luciole.lquantizer.schemes import learns
+    from luciole.lquantizer.assignment.schemes import learns
 
     others: set[str] = set()
     if isinstance(options, UniformOptions):

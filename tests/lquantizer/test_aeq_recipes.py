@@ -32,7 +32,7 @@ from luciole.ir.ops.reshape import Reshape
 from luciole.ir.ops.softmax import Softmax
 from luciole.ir.ops.transpose_conv import TransposeConv
 from luciole.lquantizer import QuantizeError
-from luciole.lquantizer.compatible.aeq import AeqRecipe
+from luciole.lquantizer.assignment.aeq import AeqRecipe
 from luciole.schema.enums import Padding
 from tests.networks import random
 

@@ -12,7 +12,7 @@ from luciole import quantizing
 from luciole.exporters import to_bytes
 from luciole.ir import Model
 from luciole.lquantizer import QuantizeError
-from luciole.lquantizer.config import Choice, Config
+from luciole.lquantizer.assignment.config import Choice, Config
 from luciole.lquantizer.search.additive import ACCURACY, SIZE, Table
 from luciole.lquantizer.search.auto_bits import OPTIONS, Widths
 from luciole.lquantizer.search.evaluate import Alone

@@ -12,6 +12,7 @@ import pytest
 
 import luciole
 from luciole.ir import Array, Model, Op, TensorType, Value
+from luciole.ir.analysis.ends import is_first, is_last
 from luciole.ir.analysis.weights import has_weights, weight_constant
 from luciole.ir.ops.activations import Logistic, Tanh
 from luciole.ir.ops.batch_matmul import BatchMatMul
@@ -25,7 +26,6 @@ from luciole.ir.ops.softmax import Softmax
 from luciole.ir.ops.transpose import Transpose
 from luciole.ir.quantization import is_affine
 from luciole.lquantizer import Config
-from luciole.lquantizer.network.ends import is_first, is_last
 from luciole.lquantizer.network.layers import find_groups
 from luciole.schema.enums import Padding
 from tests.lquantizer.test_uniform import Builder

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from luciole.ir import Array
+from luciole.lquantizer.assignment.config import Choice
 from luciole.lquantizer.calibration.positions import Rows
-from luciole.lquantizer.config import Choice
 from luciole.lquantizer.methods.output_aware import OutputAware
 from luciole.lquantizer.network.even_inputs import quantized_rows
 from luciole.lquantizer.network.problem import LayerProblem, LearnedLayer

@@ -15,8 +15,8 @@ from luciole.ir.ops.batch_matmul import BatchMatMul
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.lquantizer import QuantizeError, Result
-from luciole.lquantizer.config import Choice, Config
-from luciole.lquantizer.network.choices import configured, joined
+from luciole.lquantizer.assignment.choices import configured, joined
+from luciole.lquantizer.assignment.config import Choice, Config
 from tests.lquantizer.test_uniform import answers, images, integers_of_litert, records, with_sine
 from tests.networks import network, random
 

@@ -20,7 +20,7 @@ from luciole.ir.ops.shape import Shape as ShapeOf
 from luciole.ir.ops.variables import AssignVariable, ReadVariable, VarHandle
 from luciole.ir.quantization import Affine, stored_parameters
 from luciole.lquantizer import QuantizeError
-from luciole.lquantizer.schemes import Rounding
+from luciole.lquantizer.assignment.schemes import Rounding
 from luciole.schema.enums import ActivationFunctionType as Act
 from tests.lquantizer.test_uniform import Builder, images, integers_of_litert, quantized, records
 from tests.networks import network, random

@@ -13,7 +13,7 @@ from luciole.ir.analysis.weights import weight_constant
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.ops.quantize import Dequantize
 from luciole.lquantizer import QuantizeError
-from luciole.lquantizer.schemes import UniformOptions
+from luciole.lquantizer.assignment.schemes import UniformOptions
 from luciole.lquantizer.search.space import recipe
 from tests.lquantizer.test_uniform import images, records
 from tests.networks import network, random

@@ -15,8 +15,8 @@ from luciole.importers.onnx.model import from_bytes
 from luciole.ir import Graph, LucioleError, Model, UnsupportedError
 from luciole.ir.errors import FormatError
 from luciole.ir.ops.activations import Relu
+from luciole.lquantizer.assignment.config import Choice, Config
 from luciole.lquantizer.calibration.saved import Ranges
-from luciole.lquantizer.config import Choice, Config
 
 HOSTILE = "\x1b[2J\nname\u202e\udcff"
 ESCAPED = r"\x1b[2J\nname\u202e\udcff"

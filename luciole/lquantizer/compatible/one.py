@@ -9,8 +9,6 @@ extremes. Integers stand in the operators whether kernels for them are here or n
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -18,6 +16,7 @@ from luciole.interpreter import Interpreter
 from luciole.interpreter.records import Records, Track, batch_size, check_records, untracked
 from luciole.ir import Graph, Model, Op, TensorType, Value
 from luciole.ir.analysis.constancy import constant_bytes
+from luciole.ir.analysis.floats import is_float
 from luciole.ir.analysis.poles import refused_pole
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
@@ -32,8 +31,10 @@ from luciole.ir.quantization import Affine
 from luciole.ir.text.common import one_line
 from luciole.ir.value import Use
 from luciole.ir.verify import wrong_operand_types
+from luciole.lquantizer.assignment.one_config import TYPES, Kind, OneLayers
+from luciole.lquantizer.assignment.one_options import ALONE, OneOptions
+from luciole.lquantizer.assignment.schemes import UniformOptions
 from luciole.lquantizer.calibration.watch import check_finite
-from luciole.lquantizer.compatible.one_config import GRANULARITIES, TYPES, Kind, OneLayers
 from luciole.lquantizer.compatible.one_grids import OneGrids, constants_of, tensors_of
 from luciole.lquantizer.compatible.one_moves import rescale_moved
 from luciole.lquantizer.compatible.one_numbers import (
@@ -44,12 +45,10 @@ from luciole.lquantizer.compatible.one_numbers import (
     with_parameters,
 )
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.network.grids import is_float
 from luciole.lquantizer.network.real import real_network
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.report import LayerReport, Report
 from luciole.lquantizer.rewrite.integers import slot_of
-from luciole.lquantizer.schemes import UniformOptions
 from luciole.lquantizer.uniform.limits import Limits, given_ranges
 from luciole.lquantizer.uniform.poles import reason_of
 
@@ -62,54 +61,7 @@ _BY_CHANNEL: dict[type[Op], tuple[str, ...]] = {
     RmsNorm: ("gamma",),
 }
 """Constants with one number for each channel."""
-_ALONE = {"weights": TensorType.INT8, "weights_int16": TensorType.INT16}
-"""Schemes that round weights and leave all else float."""
 _SHOWN = 48
-
-
-@dataclass(frozen=True)
-class OneOptions:
-    """What ONE's numbers are to be of: a ``scheme`` (uint8, int16; weights and weights_int16 leave
-    tensors between operators float), its ``granularity`` (channel, or layer, for uint8 only), and
-    the ``layers`` that differ from it. Inputs and outputs of the file are of the scheme's type
-    unless ``input_type`` or ``output_type`` say otherwise (uint8, int16, float32).
-    """
-
-    compatible: ClassVar[str] = "one"
-    scheme: str = "uint8"
-    granularity: str | None = None
-    input_type: str | None = None
-    output_type: str | None = None
-    config: object = None
-    ranges_from: object = None
-
-    def __post_init__(self) -> None:
-        """Refuse what ONE does not have."""
-        if self.scheme not in (*TYPES, *_ALONE):
-            names = ", ".join((*TYPES, *_ALONE))
-            raise QuantizeError(f"scheme is {self.scheme!r}: ONE has {names}")
-        for name in ("input_type", "output_type"):
-            end = getattr(self, name)
-            if end not in (None, "float32", *TYPES):
-                raise QuantizeError(f"{name} is {end!r}: float32, uint8, int16 are possible")
-        if self.granularity is not None and self.granularity not in GRANULARITIES:
-            names = " and ".join(GRANULARITIES)
-            raise QuantizeError(f"granularity is {self.granularity!r}: ONE has {names}")
-
-    @property
-    def takes_data(self) -> bool:
-        """Whether tensors between operators become integers."""
-        return self.scheme in TYPES
-
-    @property
-    def needs_data(self) -> bool:
-        """Whether no ranges are given instead."""
-        return self.takes_data and self.ranges_from is None
-
-    def layers(self, content: object) -> OneLayers:
-        """Read which kind every operator is. Raises QuantizeError that says what is wrong."""
-        dtype = self.scheme if self.takes_data else None
-        return OneLayers.parse({} if content is None else content, dtype, self.granularity)
 
 
 def quantize_one(
@@ -128,7 +80,7 @@ def quantize_one(
     if options.takes_data:
         kinds = _quantize(work, records, options, layers, limits, track or untracked)
     else:
-        kinds = _weights_alone(work.graph, _ALONE[options.scheme])
+        kinds = _weights_alone(work.graph, ALONE[options.scheme])
     _check_types(work.graph)
     remove_dead(work.graph)
     remove_dead_buffers(work)

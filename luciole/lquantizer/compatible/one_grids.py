@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from luciole.ir import Graph, Op, TensorType, Value
+from luciole.ir.analysis.floats import is_float
 from luciole.ir.op import Op as AnyOp
 from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.gather import Gather
@@ -27,7 +28,7 @@ from luciole.ir.ops.transpose import Transpose
 from luciole.ir.ops.unpack import Unpack
 from luciole.ir.quantization import Affine
 from luciole.ir.value import Use
-from luciole.lquantizer.compatible.one_config import Kind
+from luciole.lquantizer.assignment.one_config import Kind
 from luciole.lquantizer.compatible.one_numbers import (
     PREDEFINED,
     WHOLE,
@@ -36,7 +37,7 @@ from luciole.lquantizer.compatible.one_numbers import (
     whole,
 )
 from luciole.lquantizer.formats.affine import Range
-from luciole.lquantizer.network.grids import floats_of, is_float
+from luciole.lquantizer.network.grids import floats_of
 from luciole.schema.enums import ActivationFunctionType
 
 Limits = Callable[[Value], Range]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from luciole.ir import Array
-from luciole.lquantizer.config import Choice
+from luciole.lquantizer.assignment.config import Choice
 from luciole.lquantizer.formats import levels
 from luciole.lquantizer.formats.coded import Coded
 from luciole.lquantizer.formats.levels import Fit, Samples, Settings

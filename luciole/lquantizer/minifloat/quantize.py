@@ -11,6 +11,7 @@ from luciole.ir.minifloat import Minifloat
 from luciole.ir.names import short_names
 from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.passes.unroll_lstm import unroll_lstm, whole_lstms
+from luciole.lquantizer.assignment.minifloat_options import MinifloatOptions
 from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.minifloat.formats import Chosen, Part, Spread, parts_of, same_bits, spreads
@@ -23,7 +24,6 @@ from luciole.lquantizer.minifloat.search import (
     narrowed,
     search,
 )
-from luciole.lquantizer.minifloat_options import MinifloatOptions
 from luciole.lquantizer.network.real import check_constants
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.report import LayerReport, Report

@@ -18,6 +18,7 @@ from luciole.ir import Array, Model, Op
 from luciole.ir.number_format import LearnedLevels
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.lquantizer.assignment.config import Choice
 from luciole.lquantizer.calibration.positions import (
     Dense,
     Rows,
@@ -27,7 +28,6 @@ from luciole.lquantizer.calibration.positions import (
     weight_matrix,
 )
 from luciole.lquantizer.calibration.watch import watched
-from luciole.lquantizer.config import Choice
 from luciole.lquantizer.formats.coded import Matrix
 from luciole.lquantizer.formats.even_levels import even_fit
 from luciole.lquantizer.formats.levels import Fit, Samples, best_fit

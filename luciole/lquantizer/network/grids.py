@@ -15,6 +15,7 @@ import numpy as np
 
 from luciole.ir import Graph, Op, TensorType, Value
 from luciole.ir.analysis.endless import Signs, bounded, endless_tensors
+from luciole.ir.analysis.floats import is_between, is_float
 from luciole.ir.dtypes import element_bits
 from luciole.ir.quant import Like
 from luciole.ir.quantization import Affine
@@ -270,16 +271,6 @@ def touched(
         dtype = made or widest
         if dtype is not None and is_between(value):
             yield value, dtype
-
-
-def is_between(value: Value) -> bool:
-    """Tell whether a tensor holds numbers that are computed, neither a constant nor a state."""
-    return is_float(value) and not value.is_constant and not value.is_variable
-
-
-def is_float(value: Value | None) -> bool:
-    """Tell whether a tensor, if there is one, holds numbers that may become integers."""
-    return value is not None and value.dtype == TensorType.FLOAT32
 
 
 def floats_of(op: Op) -> list[Value]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from luciole.ir import Graph, Op, TensorType, Value
 from luciole.ir.analysis.constancy import is_fixed
+from luciole.ir.analysis.ends import is_first
 from luciole.ir.analysis.weights import is_layer, weight_constant
 from luciole.ir.calls import reachable
 from luciole.ir.graph import all_ops
@@ -17,10 +18,9 @@ from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.text.common import one_line
 from luciole.ir.value import Use, element_count
+from luciole.lquantizer.assignment.config import Choice, Config
 from luciole.lquantizer.calibration.positions import Dense
-from luciole.lquantizer.config import Choice, Config
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.network.ends import is_first
 from luciole.lquantizer.network.problem import Scope
 from luciole.schema.enums import FullyConnectedOptionsWeightsFormat
 

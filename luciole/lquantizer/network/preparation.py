@@ -21,10 +21,10 @@ from luciole.ir.passes.split_activation import split_activation
 from luciole.ir.passes.unroll_lstm import unroll_lstm
 from luciole.ir.value import Use
 from luciole.kernels.core import evaluation
+from luciole.lquantizer.assignment.config import Config
 from luciole.lquantizer.calibration.front import Front
 from luciole.lquantizer.calibration.positions import Dense, weight_matrix
 from luciole.lquantizer.calibration.watch import batch_for, check_finite
-from luciole.lquantizer.config import Config
 from luciole.lquantizer.network.even_inputs import Disturbances, even_inputs
 from luciole.lquantizer.network.layers import Group, Stored, check_layers, find_groups, find_stored
 from luciole.lquantizer.network.problem import Method

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array
+from luciole.lquantizer.assignment.config import Choice
 from luciole.lquantizer.calibration.positions import Rows
-from luciole.lquantizer.config import Choice
 from luciole.lquantizer.formats.coded import Coded
 from luciole.lquantizer.formats.levels import Fit
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from luciole.ir import Graph, Model, Op, TensorType, Value
+from luciole.ir.analysis.floats import is_float
 from luciole.ir.analysis.weights import has_levels, has_weights, weight_constant, weights_of
 from luciole.ir.graph import all_ops
 from luciole.ir.ops.bcq_gather import BCQGather
@@ -21,7 +22,6 @@ from luciole.ir.quantization import is_affine
 from luciole.ir.text.common import one_line
 from luciole.kernels.core import evaluation
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.network.grids import is_float
 from luciole.lquantizer.report import LONGEST_NAME
 from luciole.lquantizer.rewrite.integers import weight_slot
 

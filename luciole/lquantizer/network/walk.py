@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from luciole.interpreter.records import Records, Track, digests, untracked
 from luciole.ir import Array, Model, Op, Value
 from luciole.ir.analysis.constancy import constant_bytes
+from luciole.ir.analysis.ends import is_last
 from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.lquantizer.assignment.config import Config
 from luciole.lquantizer.calibration.positions import Dense, Rows, weight_matrix
 from luciole.lquantizer.calibration.watch import watched
-from luciole.lquantizer.config import Config
 from luciole.lquantizer.formats.levels import Fit
 from luciole.lquantizer.network.bias import correct_biases
-from luciole.lquantizer.network.ends import is_last
 from luciole.lquantizer.network.even_inputs import Disturbances
 from luciole.lquantizer.network.preparation import (
     Job,

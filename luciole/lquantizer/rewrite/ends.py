@@ -6,7 +6,7 @@ from luciole.ir import Graph, TensorType, Value
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.quantization import Affine
-from luciole.lquantizer.schemes import ENDS
+from luciole.lquantizer.assignment.schemes import ENDS
 
 
 def integer_ends(graph: Graph, input_type: str, output_type: str) -> set[Value]:

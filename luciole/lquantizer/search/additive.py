@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from luciole.lquantizer.schemes import FLOAT
+from luciole.lquantizer.assignment.schemes import FLOAT
 from luciole.lquantizer.search.evaluate import Alone
 from luciole.lquantizer.search.nsga2 import spread, undominated
 from luciole.lquantizer.search.space import Candidate, Gene, Space

@@ -15,12 +15,12 @@ from luciole.interpreter.records import Records, Track, check_records, untracked
 from luciole.ir import Model
 from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.passes.unroll_lstm import unroll_lstm
-from luciole.lquantizer.config import Config
+from luciole.lquantizer.assignment.config import Config
+from luciole.lquantizer.assignment.schemes import FLOAT
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.network.real import real_network
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.network.sampling import HELD_BACK
-from luciole.lquantizer.schemes import FLOAT
 from luciole.lquantizer.search.additive import ACCURACY, SIZE, Sum, Table, thinned
 from luciole.lquantizer.search.evaluate import Alone, Bench, Size
 from luciole.lquantizer.search.search import tasks_of

@@ -17,10 +17,10 @@ from luciole.interpreter.records import Records, Track, check_records, untracked
 from luciole.ir import Model
 from luciole.ir.analysis.weights import weight_constant
 from luciole.ir.names import short_names
+from luciole.lquantizer.assignment.schemes import FLOAT
 from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.network.real import real_network
-from luciole.lquantizer.schemes import FLOAT
 from luciole.lquantizer.search import latency
 from luciole.lquantizer.search.cluster import Cluster
 from luciole.lquantizer.search.device import Devices

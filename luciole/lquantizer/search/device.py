@@ -20,8 +20,8 @@ from luciole.ir import Graph, Op, Value
 from luciole.ir.analysis.figures import macs
 from luciole.ir.analysis.weights import weight_constant
 from luciole.ir.text.json_reading import parse_json
+from luciole.lquantizer.assignment.schemes import FLOAT
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.schemes import FLOAT
 from luciole.lquantizer.search.space import Gene, Space
 
 UNITS = ("instructions", "cycles", "microseconds")

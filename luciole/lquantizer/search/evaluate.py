@@ -10,8 +10,10 @@ from luciole.ir import Model, Op
 from luciole.ir.analysis.weights import is_layer
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.lquantizer.assignment.config import Choice, Config, widths
+from luciole.lquantizer.assignment.options import FitOptions
+from luciole.lquantizer.assignment.schemes import FLOAT, LEARNED, UniformOptions
 from luciole.lquantizer.calibration.positions import Dense
-from luciole.lquantizer.config import Choice, Config, widths
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.methods.output_aware import OutputAware
 from luciole.lquantizer.network.even_inputs import Disturbances
@@ -21,9 +23,7 @@ from luciole.lquantizer.network.problem import LayerProblem, LearnedLayer
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.network.sampling import Aim, float_side, quantized_side
 from luciole.lquantizer.network.walk import problem_of, quantize_records, replaced
-from luciole.lquantizer.options import FitOptions
 from luciole.lquantizer.rewrite.learned_levels import finish
-from luciole.lquantizer.schemes import FLOAT, LEARNED, UniformOptions
 from luciole.lquantizer.search import latency, shortened
 from luciole.lquantizer.search.judging import Judge
 from luciole.lquantizer.search.space import is_learned, recipe

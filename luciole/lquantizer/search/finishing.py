@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from luciole.interpreter.records import Records
 from luciole.ir import Model
 from luciole.ir.passes.unroll_lstm import unroll_lstm
+from luciole.lquantizer.assignment.options import FitOptions
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.methods.output_aware import OutputAware
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.network.walk import quantize_records
-from luciole.lquantizer.options import FitOptions
 from luciole.lquantizer.search.evaluate import Bench, config_of
 from luciole.lquantizer.search.space import is_learned, recipe
 from luciole.lquantizer.uniform.mixed import with_integers

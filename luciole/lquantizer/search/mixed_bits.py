@@ -16,9 +16,9 @@ from luciole.interpreter.answers import Reference, answers_of, is_probability
 from luciole.interpreter.records import Records, Track, first_output, untracked
 from luciole.ir import Array, Graph, Model, Op
 from luciole.ir.analysis.weights import has_weights, weight_constant
+from luciole.lquantizer.assignment.schemes import FLOAT, SCHEMES, UniformOptions
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.network.result import Result
-from luciole.lquantizer.schemes import FLOAT, SCHEMES, UniformOptions
 from luciole.lquantizer.search.sensitivity import Trials, loss
 from luciole.lquantizer.uniform.quantize import quantize_uniform
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from luciole.interpreter.records import Records, Track, untracked
 from luciole.ir import Model
+from luciole.lquantizer.assignment.schemes import FLOAT
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.schemes import FLOAT
 from luciole.lquantizer.search import latency
 from luciole.lquantizer.search.additive import (
     ACCURACY,

@@ -23,12 +23,12 @@ from luciole.interpreter.records import (
     untracked,
 )
 from luciole.ir import Array, Graph, Model, Op
+from luciole.ir.analysis.floats import is_float
 from luciole.ir.analysis.weights import has_weights
 from luciole.ir.names import short_names
+from luciole.lquantizer.assignment.schemes import Scheme, UniformOptions
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.network.grids import is_float
 from luciole.lquantizer.report import snr_db
-from luciole.lquantizer.schemes import Scheme, UniformOptions
 from luciole.lquantizer.uniform.places import integers_of
 from luciole.lquantizer.uniform.preparation import float_network
 from luciole.lquantizer.uniform.quantize import known_of, prepare

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from luciole.lquantizer.assignment.config import Choice
 from luciole.lquantizer.calibration.moments import Part
-from luciole.lquantizer.config import Choice
 from luciole.lquantizer.formats.coded import Coded, Matrix
 from luciole.lquantizer.formats.levels import Fit, best_fit
 from luciole.lquantizer.methods.weight_codes import fit_codes, plain_codes

@@ -10,10 +10,10 @@ from typing import Any
 from luciole.ir import Graph, TensorType
 from luciole.ir.analysis.weights import has_weights, weight_constant
 from luciole.ir.names import short_names
-from luciole.lquantizer.config import Config, widths
+from luciole.lquantizer.assignment.config import Config, widths
+from luciole.lquantizer.assignment.schemes import FLOAT, FROM_FAKE_QUANT, LEARNED, SCHEMES
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.network.layers import find_groups
-from luciole.lquantizer.schemes import FLOAT, FROM_FAKE_QUANT, LEARNED, SCHEMES
 
 WEIGHT_BITS = (1, 2, 3, 4)
 INPUT_BITS = (1, 2, 3, 4, 8)

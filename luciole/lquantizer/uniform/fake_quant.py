@@ -13,10 +13,10 @@ from luciole.ir.ops.fake_quant import FakeQuant, limits
 from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.quantization import Affine
 from luciole.kernels.fake_quant import fake_quant
+from luciole.lquantizer.assignment.schemes import SCHEMES
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.formats.affine import of_range
 from luciole.lquantizer.methods.uniform import Integers, nearest
-from luciole.lquantizer.schemes import SCHEMES
 
 _BYTE = 8
 

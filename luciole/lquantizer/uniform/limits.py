@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from luciole.interpreter.records import Progress, Records, check_records
 from luciole.ir import Array, Graph, Model, TensorType, Value
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTMLayer
+from luciole.lquantizer.assignment.schemes import UniformOptions
 from luciole.lquantizer.calibration.ranges import rule_of, symmetric
 from luciole.lquantizer.calibration.recurrent import inner_tensors, seen_inside
 from luciole.lquantizer.calibration.saved import Found, Ranges, Rescaled, TensorRange, merged
 from luciole.lquantizer.calibration.seen import Seen, seen
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.formats.affine import Range
-from luciole.lquantizer.schemes import UniformOptions
 from luciole.lquantizer.uniform.poles import FRAGILE
 
 _LISTED = 5

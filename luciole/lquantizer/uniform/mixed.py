@@ -17,17 +17,17 @@ from luciole.ir.equalization import Equalized, equalized, original_name
 from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.passes.unroll_lstm import unroll_lstm
 from luciole.ir.quantization import is_affine
-from luciole.lquantizer.config import Config
+from luciole.lquantizer.assignment.choices import among, configured, joined
+from luciole.lquantizer.assignment.config import Config
+from luciole.lquantizer.assignment.options import FitOptions
+from luciole.lquantizer.assignment.schemes import FLOAT, LEARNED, SCHEMES, UniformOptions
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.methods.output_aware import OutputAware
-from luciole.lquantizer.network.choices import among, configured, joined
 from luciole.lquantizer.network.layers import find_groups
 from luciole.lquantizer.network.real import check_float
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.network.walk import quantize_records
-from luciole.lquantizer.options import FitOptions
 from luciole.lquantizer.report import LayerReport, float_bytes
-from luciole.lquantizer.schemes import FLOAT, LEARNED, SCHEMES, UniformOptions
 from luciole.lquantizer.uniform.places import integers_of
 from luciole.lquantizer.uniform.quantize import quantize_uniform
 

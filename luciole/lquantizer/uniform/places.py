@@ -7,16 +7,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from luciole.ir import Graph, Op, TensorType, Value
+from luciole.ir.analysis.floats import is_float
 from luciole.ir.analysis.weights import has_levels
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTMLayer
 from luciole.ir.quant import Quant
 from luciole.ir.quantization import Affine
 from luciole.ir.text.common import one_line
-from luciole.lquantizer.network.grids import is_float
+from luciole.lquantizer.assignment.schemes import Scheme
 from luciole.lquantizer.report import LONGEST_NAME
 from luciole.lquantizer.rewrite.integers import runs
-from luciole.lquantizer.schemes import Scheme
 from luciole.lquantizer.uniform.infinities import beside_infinity
 from luciole.lquantizer.uniform.recurrent import obstacle_of_layer
 

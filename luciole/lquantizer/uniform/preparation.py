@@ -11,11 +11,17 @@ from luciole.ir.passes.fuse_batch_norm import fuse_batch_norm
 from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.text.common import one_line
 from luciole.kernels.core import evaluation
-from luciole.lquantizer.network.choices import Choices
+from luciole.lquantizer.assignment.choices import Choices
+from luciole.lquantizer.assignment.schemes import (
+    FLOAT,
+    FROM_FAKE_QUANT,
+    SCHEMES,
+    Scheme,
+    UniformOptions,
+)
 from luciole.lquantizer.network.grids import unsaid
 from luciole.lquantizer.network.real import make_real, real_network, take_out_pairs
 from luciole.lquantizer.report import LONGEST_NAME
-from luciole.lquantizer.schemes import FLOAT, FROM_FAKE_QUANT, SCHEMES, Scheme, UniformOptions
 from luciole.lquantizer.uniform.fake_quant import (
     NOTHING,
     Given,

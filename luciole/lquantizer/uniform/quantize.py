@@ -16,9 +16,10 @@ from luciole.ir.equalization import forget_missing
 from luciole.ir.names import short_names
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTMLayer
 from luciole.ir.passes.remove_dead import remove_dead, remove_dead_buffers
+from luciole.lquantizer.assignment.choices import Choices, everywhere
+from luciole.lquantizer.assignment.schemes import SCHEMES, Scheme, UniformOptions
 from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.network.choices import Choices, everywhere
 from luciole.lquantizer.network.grids import unsaid
 from luciole.lquantizer.network.real import check_float
 from luciole.lquantizer.network.rescale import note_factors
@@ -26,7 +27,6 @@ from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.report import LayerReport, Report
 from luciole.lquantizer.rewrite.integers import stored_bytes
 from luciole.lquantizer.rewrite.rounded import Rounded, finish
-from luciole.lquantizer.schemes import SCHEMES, Scheme, UniformOptions
 from luciole.lquantizer.uniform.fake_quant import Given
 from luciole.lquantizer.uniform.limits import Limits, given_ranges
 from luciole.lquantizer.uniform.places import float_operators, integers_of, reasons, types_of

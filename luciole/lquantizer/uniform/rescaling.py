@@ -13,6 +13,7 @@ from luciole.interpreter import Interpreter
 from luciole.interpreter.records import Records, outputs_of
 from luciole.ir import Array, Model, Op
 from luciole.ir.analysis.weights import has_weights
+from luciole.lquantizer.assignment.schemes import Scheme, UniformOptions
 from luciole.lquantizer.calibration.saved import Rescaled
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.network.rescale import (
@@ -28,7 +29,6 @@ from luciole.lquantizer.network.rescale import (
     rescale_again,
 )
 from luciole.lquantizer.rewrite.rounded import finish
-from luciole.lquantizer.schemes import Scheme, UniformOptions
 from luciole.lquantizer.uniform.places import integers_of
 from luciole.lquantizer.uniform.walk import Known, round_plainly
 from luciole.lquantizer.uniform.weights_alone import store_weights

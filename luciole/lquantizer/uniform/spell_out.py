@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 
 from luciole.ir import Graph, Op, Value
+from luciole.ir.analysis.floats import is_float
 from luciole.ir.ops.elementwise_binary import Mul, SquaredDifference, Sub
 from luciole.ir.ops.elementwise_unary import Neg, Square
 from luciole.ir.ops.pool_2d import AveragePool2D
 from luciole.ir.ops.reduce import Mean
-from luciole.lquantizer.network.grids import is_float
-from luciole.lquantizer.schemes import Scheme
+from luciole.lquantizer.assignment.schemes import Scheme
 from luciole.lquantizer.uniform.places import obstacle
 from luciole.schema.enums import ActivationFunctionType as Act
 

@@ -27,6 +27,7 @@ from luciole.ir.ops.unidirectional_sequence_lstm import LSTMLayer
 from luciole.ir.passes.split_activation import split_activation
 from luciole.ir.quantization import Affine, is_affine
 from luciole.ir.text.common import one_line
+from luciole.lquantizer.assignment.schemes import Scheme, UniformOptions
 from luciole.lquantizer.calibration.front import Front
 from luciole.lquantizer.calibration.moments import Part
 from luciole.lquantizer.calibration.products import (
@@ -60,7 +61,6 @@ from luciole.lquantizer.rewrite.integers import (
     weight_slot,
 )
 from luciole.lquantizer.rewrite.recurrent import prepare_layer, scale_of_cells, symmetric
-from luciole.lquantizer.schemes import Scheme, UniformOptions
 from luciole.lquantizer.uniform.branches import Aim, Branches
 from luciole.lquantizer.uniform.fake_quant import NOTHING, Given, weights_as_given
 from luciole.lquantizer.uniform.limits import Limits

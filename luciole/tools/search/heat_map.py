@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
-from luciole.lquantizer.schemes import FLOAT
+from luciole.lquantizer.assignment.schemes import FLOAT
 from luciole.tools.search.plots import text
 from luciole.tools.view.palette import BITS
 

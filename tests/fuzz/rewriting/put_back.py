@@ -18,9 +18,9 @@ from luciole.ir.ops.elementwise_binary import Maximum, Minimum
 from luciole.ir.passes import fuse_quantization
 from luciole.ir.quant import Like
 from luciole.ir.quantization import Affine
+from luciole.lquantizer.assignment.schemes import Scheme, UniformOptions
 from luciole.lquantizer.calibration import seen
 from luciole.lquantizer.network import grids
-from luciole.lquantizer.schemes import Scheme, UniformOptions
 from luciole.lquantizer.uniform import places, quantize, walk
 from luciole.lquantizer.uniform.rescaling import rescale_channels
 from luciole.lquantizer.uniform.walk import Known

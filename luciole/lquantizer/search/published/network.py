@@ -10,6 +10,7 @@ import numpy as np
 from luciole.interpreter.records import Records
 from luciole.ir import Array, Graph, Model, Op
 from luciole.ir.quantization import Affine, affine_of
+from luciole.lquantizer.assignment.schemes import Granularity, UniformOptions
 from luciole.lquantizer.calibration.products import weight_rows
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.methods.uniform import Integers, nearest
@@ -19,7 +20,6 @@ from luciole.lquantizer.rewrite.batch_norm import Normalized
 from luciole.lquantizer.rewrite.integers import slot_of
 from luciole.lquantizer.rewrite.narrowed import Narrowed
 from luciole.lquantizer.rewrite.rounded import Rounded
-from luciole.lquantizer.schemes import Granularity, UniformOptions
 from luciole.lquantizer.search.published.genes import Widths, components, is_layer, mask_of
 from luciole.lquantizer.search.published.size import Layer
 from luciole.lquantizer.training.uniform_parameters import IntegerWeights, integer_weights

@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from typing import Any, get_args
 
 from luciole.ir.errors import missing_extra
+from luciole.lquantizer.assignment.schemes import Granularity
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.schemes import Granularity
 from luciole.lquantizer.search.published.evolution import OFFSPRING, PARENTS
 from luciole.lquantizer.training.narrow_settings import Folding
 

@@ -7,16 +7,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from luciole.ir import Graph, Op, Value
+from luciole.ir.analysis.ends import is_first, is_last
+from luciole.ir.analysis.floats import is_between
 from luciole.ir.analysis.weights import has_weights, is_layer, weight_constant
 from luciole.ir.names import short_names
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.quant import Like
 from luciole.ir.value import element_count
-from luciole.lquantizer.config import Config
+from luciole.lquantizer.assignment.config import Config
+from luciole.lquantizer.assignment.schemes import FLOAT, SCHEMES
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.network.ends import is_first, is_last
-from luciole.lquantizer.network.grids import is_between
-from luciole.lquantizer.schemes import FLOAT, SCHEMES
 
 Choices = Callable[[Graph], Mapping[Op, str]]
 """Gives the operators of a graph a scheme each, by its name in ``schemes.PER_LAYER``; an operator

@@ -12,8 +12,8 @@ from typing import Any
 from luciole.ir.names import meant, short_names
 from luciole.ir.ops.lq_fully_connected import MAX_INPUT_BITS, MAX_WEIGHT_BITS
 from luciole.ir.text.json_reading import parse_json
+from luciole.lquantizer.assignment.schemes import FLOAT, PER_LAYER, Source
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.schemes import FLOAT, PER_LAYER, Source
 
 _PAIR = re.compile(r"w(\d)a(\d)")
 _WHICH = {"name", "names", "pattern", "regex", "operator"}

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from luciole.ir.text.json_reading import parse_json
-from luciole.lquantizer.compatible.aeq import AeqRecipe
-from luciole.lquantizer.compatible.one import OneOptions
+from luciole.lquantizer.assignment.aeq import AeqRecipe
+from luciole.lquantizer.assignment.minifloat_options import MinifloatOptions
+from luciole.lquantizer.assignment.one_options import OneOptions
+from luciole.lquantizer.assignment.options import Choices, QuantizeOptions, options_of
+from luciole.lquantizer.assignment.schemes import UniformOptions
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.minifloat_options import MinifloatOptions
-from luciole.lquantizer.options import Choices, QuantizeOptions, options_of
-from luciole.lquantizer.schemes import UniformOptions
 
 WholeOptions = UniformOptions | OneOptions
 """Options of what quantizes whole networks."""

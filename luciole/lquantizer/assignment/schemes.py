@@ -9,8 +9,8 @@ from typing import Any, Literal, Protocol, get_args
 
 from luciole.ir import Graph, Op, TensorType
 from luciole.ir.dtypes import element_bits
+from luciole.lquantizer.assignment.minifloat_options import MINIFLOAT
 from luciole.lquantizer.errors import QuantizeError, check_drop, check_seed
-from luciole.lquantizer.minifloat_options import MINIFLOAT
 
 Granularity = Literal["channel", "tensor"]
 Rounding = Literal["output_aware", "nearest"]

@@ -7,11 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, Protocol, TypedDict
 
-from luciole.lquantizer.config import Choice, Config, widths
-from luciole.lquantizer.errors import QuantizeError, check_drop, check_seed
-from luciole.lquantizer.formats.levels import Settings
-from luciole.lquantizer.minifloat_options import MINIFLOAT, MinifloatOptions
-from luciole.lquantizer.schemes import (
+from luciole.lquantizer.assignment.config import Choice, Config, widths
+from luciole.lquantizer.assignment.minifloat_options import MINIFLOAT, MinifloatOptions
+from luciole.lquantizer.assignment.schemes import (
     FLOAT,
     LEARNED,
     PER_LAYER,
@@ -21,6 +19,8 @@ from luciole.lquantizer.schemes import (
     Source,
     UniformOptions,
 )
+from luciole.lquantizer.errors import QuantizeError, check_drop, check_seed
+from luciole.lquantizer.formats.levels import Settings
 
 MethodName = Literal["fit", "published"]
 

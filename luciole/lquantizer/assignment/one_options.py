@@ -1,0 +1,58 @@
+"""Choose how a network of Samsung ONE's numbers is to be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from luciole.ir import TensorType
+from luciole.lquantizer.assignment.one_config import GRANULARITIES, TYPES, OneLayers
+from luciole.lquantizer.errors import QuantizeError
+
+ALONE = {"weights": TensorType.INT8, "weights_int16": TensorType.INT16}
+"""Schemes that round weights and leave all else float."""
+
+
+@dataclass(frozen=True)
+class OneOptions:
+    """What ONE's numbers are to be of: a ``scheme`` (uint8, int16; weights and weights_int16 leave
+    tensors between operators float), its ``granularity`` (channel, or layer, for uint8 only), and
+    the ``layers`` that differ from it. Inputs and outputs of the file are of the scheme's type
+    unless ``input_type`` or ``output_type`` say otherwise (uint8, int16, float32).
+    """
+
+    compatible: ClassVar[str] = "one"
+    scheme: str = "uint8"
+    granularity: str | None = None
+    input_type: str | None = None
+    output_type: str | None = None
+    config: object = None
+    ranges_from: object = None
+
+    def __post_init__(self) -> None:
+        """Refuse what ONE does not have."""
+        if self.scheme not in (*TYPES, *ALONE):
+            names = ", ".join((*TYPES, *ALONE))
+            raise QuantizeError(f"scheme is {self.scheme!r}: ONE has {names}")
+        for name in ("input_type", "output_type"):
+            end = getattr(self, name)
+            if end not in (None, "float32", *TYPES):
+                raise QuantizeError(f"{name} is {end!r}: float32, uint8, int16 are possible")
+        if self.granularity is not None and self.granularity not in GRANULARITIES:
+            names = " and ".join(GRANULARITIES)
+            raise QuantizeError(f"granularity is {self.granularity!r}: ONE has {names}")
+
+    @property
+    def takes_data(self) -> bool:
+        """Whether tensors between operators become integers."""
+        return self.scheme in TYPES
+
+    @property
+    def needs_data(self) -> bool:
+        """Whether no ranges are given instead."""
+        return self.takes_data and self.ranges_from is None
+
+    def layers(self, content: object) -> OneLayers:
+        """Read which kind every operator is. Raises QuantizeError that says what is wrong."""
+        dtype = self.scheme if self.takes_data else None
+        return OneLayers.parse({} if content is None else content, dtype, self.granularity)
