@@ -33,7 +33,8 @@ def built(op: Op, operands: Sequence[Array | None]) -> tuple[NativeStep | None, 
     context = placed(op, operands)
     build = registry.find_native(op)
     assert build is not None, f"{op} has no compiled kernel"
-    return build(op, context), context
+    made = build(op, context)
+    return made if isinstance(made, NativeStep) else None, context
 
 
 def placed(op: Op, operands: Sequence[Array | None]) -> Context:

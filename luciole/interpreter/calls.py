@@ -9,6 +9,7 @@ from luciole.ir import Array, Graph, LucioleError, Op, Value
 from luciole.ir.strings import OBJECTS
 from luciole.kernels.core.contract import Calls, Reference, Stateful
 from luciole.kernels.core.meter import Meter
+from luciole.kernels.core.reasons import Declined
 from luciole.kernels.core.state import State
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Caller:
         self.state = State(loop_limit)
         self.meter = Meter(memory_limit)
         self.bodies: list[Plan] = []
-        self.declined: dict[LoopKey, str] = {}
+        self.declined: dict[LoopKey, Declined] = {}
         self._called: dict[Graph, dict[Shapes, _Called]] = {}
 
     def bound(self, kernel: Stateful, make_plan: MakePlan) -> Reference:

@@ -19,10 +19,9 @@ from luciole.ir import Array, Graph, Op, UnsupportedError, Value
 from luciole.ir.calls import reachable
 from luciole.ir.ops.control_flow import While
 from luciole.kernels.core import registry
-from luciole.kernels.core.building import accepted
 from luciole.kernels.core.contract import NativeStep, Reference
 from luciole.kernels.core.errors import ExecutionError
-from luciole.kernels.core.reasons import decline, listening
+from luciole.kernels.core.reasons import Declined, accepted
 
 DEFAULT_MEMORY_LIMIT = 4 << 30
 """Bytes of tensors that a model may ask for unless the caller raises it."""
@@ -121,39 +120,38 @@ class _CalledGraphs:
             return registry.find_reference(op)
         return self.caller.bound(kernel, self._plan)
 
-    def loop(self, op: While, arrays: Mapping[Value, Array]) -> NativeStep | None:
-        """Compile a loop whose tensors have these places, None where that cannot be done.
+    def loop(self, op: While, arrays: Mapping[Value, Array]) -> NativeStep | Declined:
+        """Compile a loop whose tensors have these places, Declined where that cannot be done.
 
         It is tried once: loops in loops would double the tries with each level.
         """
         declined, key = self.caller.declined, loop_key(op, arrays)
-        if key not in declined:
-            with listening() as reasons:
-                step = self._compiled(op, arrays)
-            if step is not None:
-                return step
-            declined[key] = reasons[-1] if reasons else OPEN
-        decline(declined[key])
-        return None
+        if key in declined:
+            return declined[key]
+        step = self._compiled(op, arrays)
+        if isinstance(step, Declined):
+            declined[key] = step
+        return step
 
-    def _compiled(self, op: While, arrays: Mapping[Value, Array]) -> NativeStep | None:
-        budget, bodies = self.caller.state.budget, self.caller.bodies
+    def _compiled(self, op: While, arrays: Mapping[Value, Array]) -> NativeStep | Declined:
+        """Compile a loop in one of two ways; of several reasons the last counts."""
+        budget, bodies, declined = self.caller.state.budget, self.caller.bodies, OPEN
         for make in (compiled_loop, repeated):
             before = len(bodies)
             step = accepted(make, op, arrays, self._plan_body, budget)
-            if step is not None:
+            if isinstance(step, NativeStep):
                 return step
+            declined = step or declined
             del bodies[before:]
-        return None
+        return declined
 
-    def _plan_body(self, body: Graph) -> Plan | None:
-        """Plan what a loop repeats; None where threads share its work."""
+    def _plan_body(self, body: Graph) -> Plan | Declined:
+        """Plan what a loop repeats; Declined where threads share its work."""
         shapes = {value: value.dims for value in body.inputs}
         plan = _Compiler(self.caller, None, self._left_now(), True).plan(body, shapes, {})
         steps, crew = plan.compiled_steps() or (), self.crew
         if crew is not None and any(step.split and step.split(crew.threads) for step in steps):
-            decline("threads share its work")
-            return None
+            return Declined("threads share its work")
         self.caller.bodies.append(plan)
         return plan
 

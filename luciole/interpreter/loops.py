@@ -17,17 +17,17 @@ from luciole.ir.ops.control_flow import While
 from luciole.ir.passes.scans import Scan, scan_of
 from luciole.kernels.core.allocation import placed
 from luciole.kernels.core.budget import Budget
-from luciole.kernels.core.contract import NativeStep
+from luciole.kernels.core.contract import Built, NativeStep
 from luciole.kernels.core.loops import Loop, Part
-from luciole.kernels.core.reasons import decline
+from luciole.kernels.core.reasons import Declined
 
-PlanBody = Callable[[Graph], "Plan | None"]
-"""Plan a body, each of whose tensors has memory of its own; None where that cannot be done."""
+PlanBody = Callable[[Graph], Plan | Declined]
+"""Plan a body, each of whose tensors has memory of its own, where that can be done."""
 
 
 def compiled_loop(
     op: While, arrays: Mapping[Value, Array], plan_body: PlanBody, budget: Budget
-) -> NativeStep | None:
+) -> Built:
     """Make the step of a loop whose operands and results have places; None where its body is not
     compiled throughout, and for loops that are no ``Scan``.
     """
@@ -40,9 +40,11 @@ def compiled_loop(
     for value, place in zip(scan.body.inputs, (*scan.held, *scan.states), strict=False):
         value.shape = operands[place].shape  # which the file may leave open, even their number
     plan = plan_body(scan.body)
+    if isinstance(plan, Declined):
+        return plan
     steps = _steps(plan)
-    if plan is None or steps is None:
-        return None
+    if isinstance(steps, Declined):
+        return steps
     inputs, outputs = (_arrays(plan, v) for v in (scan.body.inputs, scan.body.outputs))
     if inputs is None or outputs is None:
         return None
@@ -52,7 +54,7 @@ def compiled_loop(
 
 def repeated(
     op: While, arrays: Mapping[Value, Array], plan_body: PlanBody, budget: Budget
-) -> NativeStep | None:
+) -> Built:
     """Make the step of a loop whose operands and results have places and that goes on while its
     condition holds; None where condition or body are not compiled throughout, have variables, or
     hand on other types or shapes.
@@ -61,12 +63,15 @@ def repeated(
     if not _all_alike(operands, results):
         return None
     asked = _called(op.condition_graph, operands, plan_body)
-    body = None if asked is None else _called(op.body_graph, operands, plan_body)
-    if asked is None or body is None or not _all_alike(body.outputs, body.inputs):
+    if not isinstance(asked, _Called):
+        return asked
+    body = _called(op.body_graph, operands, plan_body)
+    if not isinstance(body, _Called):
+        return body
+    if not _all_alike(body.outputs, body.inputs):
         return None
     if [(a.size, a.dtype.kind) for a in asked.outputs] != [(1, "b")]:
-        decline("its condition is not one truth value")
-        return None
+        return Declined("its condition is not one truth value")
     loop = _repeat(operands, results, asked, body)
     return loop.repeated(asked.steps, body.steps, asked.outputs[0], budget)
 
@@ -105,20 +110,23 @@ class _Called:
         return self.graph.outputs[place] is self.graph.inputs[place]
 
 
-def _called(graph: Graph, operands: Sequence[Array], plan_body: PlanBody) -> _Called | None:
-    """Compile a graph for operands that its inputs take as they are, None where it cannot be."""
+def _called(
+    graph: Graph, operands: Sequence[Array], plan_body: PlanBody
+) -> _Called | Declined | None:
+    """Compile a graph for operands that its inputs take as they are, where that can be done."""
     if any(value.is_variable for called in reachable(graph) for value in called.values):
-        decline(f"graph {graph.name!r} has variables")
-        return None
+        return Declined(f"graph {graph.name!r} has variables")
     copy, _ = graph.clone()
     if not len(set(copy.inputs)) == len(copy.inputs) == len(operands):
         return None
     for value, array in zip(copy.inputs, operands, strict=True):
         value.shape = array.shape
     plan = plan_body(copy)
+    if isinstance(plan, Declined):
+        return plan
     steps = _steps(plan)
-    if plan is None or steps is None:
-        return None
+    if isinstance(steps, Declined):
+        return steps
     inputs, outputs = (_arrays(plan, values) for values in (copy.inputs, copy.outputs))
     if inputs is None or outputs is None or not _all_alike(inputs, operands):
         return None
@@ -146,25 +154,20 @@ def _repeat(
     return Loop(first, shown, writes, last)
 
 
-def _steps(plan: Plan | None) -> list[NativeStep] | None:
-    """List the steps of what a loop repeats; None, and why, where some are not compiled or may
-    fail.
-    """
-    if plan is None:
-        return None
+def _steps(plan: Plan) -> list[NativeStep] | Declined:
+    """List the steps of what a loop repeats; Declined where some are not compiled or may fail."""
     steps = plan.compiled_steps()
     if steps is None:
-        decline(_not_compiled(plan))
-    elif any(step.check is not None for step in steps):
-        decline("an operator in its body may refuse")
-        return None
+        return _not_compiled(plan)
+    if any(step.check is not None for step in steps):
+        return Declined("an operator in its body may refuse")
     return steps
 
 
-def _not_compiled(plan: Plan) -> str:
-    """Say which operator of a body is not compiled, and why."""
+def _not_compiled(plan: Plan) -> Declined:
+    """Name the operator of a body that is not compiled, and the reason."""
     step = next(s for s in plan.steps if s.native is None and not s.nothing_to_do)
-    return f"{step.op.kind} in its body is not compiled: {step.reason or 'it has state'}"
+    return Declined(f"{step.op.kind} in its body is not compiled: {step.reason or 'it has state'}")
 
 
 def _arrays(plan: Plan, values: Sequence[Value]) -> list[Array] | None:

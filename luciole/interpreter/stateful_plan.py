@@ -17,9 +17,8 @@ from luciole.ir.ops.control_flow import CallOnce
 from luciole.ir.ops.variables import AssignVariable
 from luciole.kernels.core import building
 from luciole.kernels.core.allocation import side_by_side
-from luciole.kernels.core.building import accepted
 from luciole.kernels.core.contract import NativeStep
-from luciole.kernels.core.reasons import Declined
+from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.core.registry import find_stateful_native
 from luciole.kernels.core.state import State
 
@@ -69,10 +68,10 @@ class StatefulPlan(Plan):
     def _compile(self) -> None:
         """Compile the steps with state; where one cannot be, none is, and that stays so."""
         with self._meter, np.errstate(all="ignore"), side_by_side():
-            found = [accepted(self._built, step) for step in self._stateful]
-        self._tries = all(native is not None for native in found)
+            natives = [self._built(step) for step in self._stateful]
+        self._tries = all(native is not None for native in natives)
         if self._tries:
-            for step, native in zip(self._stateful, found, strict=True):
+            for step, native in zip(self._stateful, natives, strict=True):
                 step.native = native
             self._moves = self._state.moves
             self._arrange()
@@ -80,9 +79,9 @@ class StatefulPlan(Plan):
     def _built(self, step: Step) -> NativeStep | None:
         if step.context is None:
             return None
-        found = building.build_after_run(step.op, self._state, step.context)
-        step.reason = found.reason if isinstance(found, Declined) else ""
-        return found if isinstance(found, NativeStep) else None
+        made = accepted(building.build_after_run, step.op, self._state, step.context)
+        step.reason = made.reason if isinstance(made, Declined) else ""
+        return made if isinstance(made, NativeStep) else None
 
 
 def _assigns_elsewhere(op: Op) -> bool:

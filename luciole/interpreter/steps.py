@@ -28,7 +28,7 @@ from luciole.kernels.core.contract import Context, NativeStep, Reference
 from luciole.kernels.core.errors import ExecutionError
 from luciole.kernels.core.limits import afford
 from luciole.kernels.core.meter import Meter
-from luciole.kernels.core.reasons import Declined, listening
+from luciole.kernels.core.reasons import Declined
 from luciole.kernels.core.registry import find_stateful_native
 
 
@@ -101,10 +101,10 @@ class Run:
 
 R = TypeVar("R")
 
-OPEN = "what a step of it hands on has another type or shape"
+OPEN = Declined("what a step of it hands on has another type or shape")
 
-BuildLoop = Callable[[While, Mapping[Value, Array]], "NativeStep | None"]
-"""Compile a loop whose tensors have these places, None where that cannot be done."""
+BuildLoop = Callable[[While, Mapping[Value, Array]], NativeStep | Declined]
+"""Compile a loop whose tensors have these places, where that can be done."""
 
 
 def build(
@@ -143,10 +143,9 @@ def _native(op: Op, contents: Contents, loop: BuildLoop) -> NativeStep | Decline
             return Declined(f"{value.name!r} is of texts")
         return Declined(f"the extents of {value.name!r} are known only when it runs")
     if isinstance(op, While):
-        with listening() as reasons:
-            found = loop(op, contents.arrays)
-        return _named(found, op) if found else Declined(reasons[-1] if reasons else OPEN)
-    made = building.build_native(op, context)
+        made = loop(op, contents.arrays)
+    else:
+        made = building.build_native(op, context)
     return made if isinstance(made, Declined) else _named(made, op)
 
 

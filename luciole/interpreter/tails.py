@@ -15,8 +15,8 @@ from luciole.interpreter.schedule import Schedule
 from luciole.interpreter.steps import Step
 from luciole.ir import Array, Graph, Op, TensorType, Value
 from luciole.ir.ops.control_flow import CallOnce
-from luciole.kernels.core.building import accepted
 from luciole.kernels.core.meter import Meter
+from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.core.registry import find_native, find_stateful
 
 if TYPE_CHECKING:
@@ -186,7 +186,8 @@ class Tail:
         if self._known is None or key == self._last:
             self._hide()
             self._part, self._known = None, key
-            self._part = accepted(self._compiled)
+            part = accepted(self._compiled)
+            self._part = None if isinstance(part, Declined) else part
         self._last = key
 
     def _compiled(self) -> _Part:

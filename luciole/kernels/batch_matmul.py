@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.batch_matmul import BatchMatMul
 from luciole.kernels import jit
-from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.contract import Built, Context, NativeStep
 from luciole.kernels.core.memory import reach, turns
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.jit import floats
 from luciole.kernels.jit.record import Record, reader
-from luciole.kernels.layers.floats.layer import FloatLayer, Geometry, fits
+from luciole.kernels.layers.floats.layer import FloatLayer, Geometry, misfit
 from luciole.kernels.layers.floats.loops import FloatRecord
 from luciole.kernels.layers.geometry import sequence
 from luciole.kernels.layers.int8.hybrid import of_rows, weight_scale
@@ -49,14 +49,16 @@ def batch_matmul_hybrid(op: BatchMatMul, x: Array, y: Array) -> Array:
 
 
 @native(BatchMatMul, TensorType.FLOAT32)
-def build(op: BatchMatMul, context: Context) -> NativeStep | None:
+def build(op: BatchMatMul, context: Context) -> Built:
     """Run the product as a convolution: rows of the left matrix are its pixels, the right matrix
     its weights.
     """
     left, right = context.operands
     (y,) = context.results
-    if left is None or right is None or not fits(NONE, left, y):
+    if left is None or right is None:
         return None
+    if declined := misfit(NONE, left, y):
+        return declined
     *_, rows, columns = y.shape
     depth = left.size // int(np.prod(left.shape[:-2])) // rows
     if op.y.is_constant and right.size == depth * columns and not op.adjoint_lhs:

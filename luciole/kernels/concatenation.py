@@ -8,8 +8,8 @@ from luciole.ir import Array, TensorType, UnsupportedError, Value
 from luciole.ir.ops.concatenation import Concatenation, concatenated
 from luciole.ir.quantization import is_affine, per_tensor, rounded
 from luciole.kernels.arrays.fused_activation import activate
-from luciole.kernels.core.building import accepted
-from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.contract import Built, Context
+from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import copy
 from luciole.kernels.fixed_point.functions import saturated
@@ -60,11 +60,14 @@ def requantized(value: Value, x: Array, result: Value) -> Array:
 
 
 @native(Concatenation, *TYPES)
-def build(op: Concatenation, context: Context) -> NativeStep | None:
+def build(op: Concatenation, context: Context) -> Built:
     """Copy each operand into its part of the result; None with a fused activation, or where numbers
     change.
     """
-    if op.activation != ActivationFunctionType.NONE or not accepted(_alike, op):
+    alike = accepted(_alike, op)
+    if isinstance(alike, Declined):
+        return alike
+    if op.activation != ActivationFunctionType.NONE or not alike:
         return None
     y, given = context.results[0], [x for x in context.operands if x is not None]
     ends = np.cumsum([x.shape[op.axis] for x in given])[:-1]

@@ -8,15 +8,15 @@ from luciole.ir import Array, TensorType
 from luciole.ir.ops.conv_2d import Conv2D, check_groups
 from luciole.ir.value import element_count
 from luciole.kernels.arrays.fused_activation import activate
-from luciole.kernels.core.building import accepted
-from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.contract import Built, Context
+from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.layers.floats.layer import FloatLayer, Geometry, arrays_of
 from luciole.kernels.layers.geometry.windows import patches
 from luciole.kernels.layers.int8 import hybrid
 from luciole.kernels.layers.int8.byte_layer import sides
 from luciole.kernels.layers.int8.hybrid import of_rows, one_scale, weight_scale, weight_scales
-from luciole.kernels.layers.int8.hybrid_layer import HybridLayer, may_overflow
+from luciole.kernels.layers.int8.hybrid_layer import WIDE_SUMS, HybridLayer, may_overflow
 from luciole.kernels.layers.int8.layer import IntegerLayer
 from luciole.kernels.layers.int8.rescale import BYTES, SHORTS, SIGNATURES, Rescaling, centred
 from luciole.kernels.layers.int16.layer import ShortLayer, way_of_convolution
@@ -92,11 +92,11 @@ def _sums(op: Conv2D, x: Array, filter: Array) -> Array:
 
 
 @native(Conv2D, TensorType.FLOAT32)
-def build(op: Conv2D, context: Context) -> NativeStep | None:
+def build(op: Conv2D, context: Context) -> Built:
     """Compute tiles of pixels times blocks of outputs, see ``layers.floats.layer``."""
     given = arrays_of(op, context)
-    if given is None:
-        return None
+    if isinstance(given, Declined):
+        return given
     x, filter, bias, y = given
     o, kh, kw, depth = filter.shape
     stride, dilation = (op.stride_h, op.stride_w), (op.dilation_h_factor, op.dilation_w_factor)
@@ -107,20 +107,22 @@ def build(op: Conv2D, context: Context) -> NativeStep | None:
 
 
 @native(Conv2D, *hybrid.SIGNATURES)
-def build_hybrid(op: Conv2D, context: Context) -> NativeStep | None:
+def build_hybrid(op: Conv2D, context: Context) -> Built:
     """Quantize the images, then compute tiles of pixels times blocks of outputs, see
     ``hybrid_layer``.
     """
     given, scales = arrays_of(op, context), accepted(weight_scales, op.filter, 0)
-    if given is None or scales is None:
-        return None
+    if isinstance(given, Declined):
+        return given
+    if isinstance(scales, Declined):
+        return scales
     x, filter, bias, y = given
     alone = accepted(_alone, op, x, filter)
+    if isinstance(alone, Declined):
+        return alone
     several = alone is None
-    if several and op.filter.dtype == TensorType.UINT8:
-        return None
     if may_overflow(filter[0].size, asymmetric=several):
-        return None
+        return WIDE_SUMS
     layer = HybridLayer(
         *sides(op, x, filter),
         x,
@@ -134,24 +136,28 @@ def build_hybrid(op: Conv2D, context: Context) -> NativeStep | None:
 
 
 @native(Conv2D, *BYTES)
-def build_integer(op: Conv2D, context: Context) -> NativeStep | None:
+def build_integer(op: Conv2D, context: Context) -> Built:
     """Copy the images with padding, then compute tiles of pixels times blocks of outputs, see
     ``layers.int8.layer``.
     """
     given, to = arrays_of(op, context), accepted(_rescaling, op)
-    if given is None or to is None:
-        return None
+    if isinstance(given, Declined):
+        return given
+    if isinstance(to, Declined):
+        return to
     x, filter, bias, y = given
     layer = IntegerLayer(*sides(op, x, filter), x, y, to=to)
     return layer.convolution(_grouped(x, filter), bias, exact=False)
 
 
 @native(Conv2D, *SHORTS)
-def build_short(op: Conv2D, context: Context) -> NativeStep | None:
+def build_short(op: Conv2D, context: Context) -> Built:
     """Do so for images of 16 bits, see ``layers.int16.layer``."""
     given, to = arrays_of(op, context), accepted(_rescaling, op)
-    if given is None or to is None:
-        return None
+    if isinstance(given, Declined):
+        return given
+    if isinstance(to, Declined):
+        return to
     x, filter, bias, y = given
     way = way_of_convolution(to, _bias_type(op))
     layer = ShortLayer.of(sides(op, x, filter), x, y, to, way)

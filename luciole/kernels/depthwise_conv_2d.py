@@ -7,15 +7,20 @@ import numpy as np
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D, check_multiple
 from luciole.kernels.arrays.fused_activation import activate
-from luciole.kernels.core.building import accepted
-from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.contract import Built, Context
+from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.layers.floats.layer import FloatLayer, Geometry, arrays_of
 from luciole.kernels.layers.geometry.windows import patches
 from luciole.kernels.layers.int8 import hybrid
 from luciole.kernels.layers.int8.byte_layer import sides
 from luciole.kernels.layers.int8.depthwise import DepthwiseLayer
-from luciole.kernels.layers.int8.hybrid_layer import HybridDepthwise, HybridLayer, may_overflow
+from luciole.kernels.layers.int8.hybrid_layer import (
+    WIDE_SUMS,
+    HybridDepthwise,
+    HybridLayer,
+    may_overflow,
+)
 from luciole.kernels.layers.int8.layer import IntegerLayer
 from luciole.kernels.layers.int8.rescale import BYTES, SHORTS, SIGNATURES, Rescaling, centred
 from luciole.kernels.layers.int16.layer import ShortDepthwise, ShortLayer, way_of_convolution
@@ -73,13 +78,13 @@ def _sums(op: DepthwiseConv2D, x: Array, filter: Array) -> Array:
 
 
 @native(DepthwiseConv2D, TensorType.FLOAT32)
-def build(op: DepthwiseConv2D, context: Context) -> NativeStep | None:
+def build(op: DepthwiseConv2D, context: Context) -> Built:
     """Compute tiles of pixels times blocks of channels; where a channel has several filters it is a
     group of a convolution.
     """
     given = arrays_of(op, context)
-    if given is None:
-        return None
+    if isinstance(given, Declined):
+        return given
     x, filter, bias, y = given
     _, kh, kw, outputs = filter.shape
     stride, dilation = (op.stride_h, op.stride_w), (op.dilation_h_factor, op.dilation_w_factor)
@@ -93,17 +98,19 @@ def build(op: DepthwiseConv2D, context: Context) -> NativeStep | None:
 
 
 @native(DepthwiseConv2D, *hybrid.SIGNATURES)
-def build_hybrid(op: DepthwiseConv2D, context: Context) -> NativeStep | None:
+def build_hybrid(op: DepthwiseConv2D, context: Context) -> Built:
     """Quantize the images, then compute tiles of pixels times rows of channels, see
     ``hybrid_layer``.
     """
     given, scales = arrays_of(op, context), accepted(hybrid.weight_scales, op.filter, 3)
-    if given is None or scales is None:
-        return None
+    if isinstance(given, Declined):
+        return given
+    if isinstance(scales, Declined):
+        return scales
     x, filter, bias, y = given
     (_, kh, kw, outputs), channels = filter.shape, x.shape[3]
     if may_overflow(kh * kw, asymmetric=True):
-        return None
+        return WIDE_SUMS
     both, weights = sides(op, x, filter), hybrid.signed(filter).reshape(kh * kw, outputs).T
     if outputs == channels > 1:
         alone = HybridDepthwise(*both, x, y, activation=op.activation, scales=scales)
@@ -115,13 +122,15 @@ def build_hybrid(op: DepthwiseConv2D, context: Context) -> NativeStep | None:
 
 
 @native(DepthwiseConv2D, *BYTES)
-def build_integer(op: DepthwiseConv2D, context: Context) -> NativeStep | None:
+def build_integer(op: DepthwiseConv2D, context: Context) -> Built:
     """Copy the images with padding, then compute tiles of pixels times rows of channels, see
     ``layers.int8.depthwise``.
     """
     given, to = arrays_of(op, context), accepted(_rescaling, op)
-    if given is None or to is None:
-        return None
+    if isinstance(given, Declined):
+        return given
+    if isinstance(to, Declined):
+        return to
     x, filter, bias, y = given
     (_, kh, kw, outputs), channels = filter.shape, x.shape[3]
     both, weights = sides(op, x, filter), filter.reshape(kh * kw, outputs).T
@@ -133,11 +142,13 @@ def build_integer(op: DepthwiseConv2D, context: Context) -> NativeStep | None:
 
 
 @native(DepthwiseConv2D, *SHORTS)
-def build_short(op: DepthwiseConv2D, context: Context) -> NativeStep | None:
+def build_short(op: DepthwiseConv2D, context: Context) -> Built:
     """Do so for images of 16 bits, see ``layers.int16.layer``."""
     given, to = arrays_of(op, context), accepted(_rescaling, op)
-    if given is None or to is None:
-        return None
+    if isinstance(given, Declined):
+        return given
+    if isinstance(to, Declined):
+        return to
     x, filter, bias, y = given
     (_, kh, kw, outputs), channels = filter.shape, x.shape[3]
     way = way_of_convolution(to, None if op.bias is None else op.bias.dtype)

@@ -11,16 +11,16 @@ from luciole.ir.blockwise import Blockwise, blocks_of
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.value import element_count
 from luciole.kernels.arrays.fused_activation import activate
-from luciole.kernels.core.building import accepted
-from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.contract import Built, Context
 from luciole.kernels.core.limits import room
+from luciole.kernels.core.reasons import UNFIT, Declined, accepted
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.fixed_point.arithmetic import quantize_multiplier
 from luciole.kernels.layers.floats.blocks import BlockLayer, pays, takes
 from luciole.kernels.layers.floats.layer import Arrays, FloatLayer, Geometry, arrays_of
 from luciole.kernels.layers.int8 import hybrid
 from luciole.kernels.layers.int8.byte_layer import Side
-from luciole.kernels.layers.int8.hybrid_layer import HybridLayer, may_overflow
+from luciole.kernels.layers.int8.hybrid_layer import WIDE_SUMS, HybridLayer, may_overflow
 from luciole.kernels.layers.int8.layer import IntegerLayer
 from luciole.kernels.layers.int8.rescale import BYTES, SHORTS, SIGNATURES, Rescaling, centred
 from luciole.kernels.layers.int16.layer import ShortLayer
@@ -87,36 +87,38 @@ def _shaped(op: FullyConnected, x: Array, y: Array) -> Array:
     return y.reshape(*x.shape[:-1], y.shape[-1]) if op.keep_num_dims else y
 
 
-def _arrays(op: FullyConnected, context: Context) -> Arrays | None:
-    """Return a layer's arrays, None for weights in a layout that kernels do not know."""
+def _arrays(op: FullyConnected, context: Context) -> Arrays | Declined:
+    """Return a layer's arrays, Declined for weights in a layout that kernels do not know."""
     known = op.weights_format == FullyConnectedOptionsWeightsFormat.DEFAULT
-    return arrays_of(op, context) if known else None
+    return arrays_of(op, context) if known else UNFIT
 
 
 @native(FullyConnected, TensorType.FLOAT32)
-def build(op: FullyConnected, context: Context) -> NativeStep | None:
+def build(op: FullyConnected, context: Context) -> Built:
     """Run the layer as a convolution with windows of one pixel: rows are its pixels."""
     given = _arrays(op, context)
-    if given is None:
-        return None
+    if isinstance(given, Declined):
+        return given
     x, weights, bias, y = given
     geometry = Geometry.of_rows(x.size // weights.shape[1], weights.shape[1])
     return FloatLayer(geometry, op.activation, x, y).convolution(weights[None, :, None], bias)
 
 
 @native(FullyConnected, *hybrid.SIGNATURES)
-def build_hybrid(op: FullyConnected, context: Context) -> NativeStep | None:
+def build_hybrid(op: FullyConnected, context: Context) -> Built:
     """Run the layer as a convolution whose images are the rows, each quantized on its own, see
     ``hybrid_layer``; or with weights of blocks, see ``layers.floats.blocks``.
     """
     if blocks_of(op.weights) is not None:
         return _build_blocks(op, context)
     given, scales = _arrays(op, context), accepted(hybrid.weight_scales, op.weights, 0)
-    if given is None or scales is None:
-        return None
+    if isinstance(given, Declined):
+        return given
+    if isinstance(scales, Declined):
+        return scales
     (x, weights, bias, y), asymmetric = given, op.asymmetric_quantize_inputs
     if may_overflow(weights.shape[1], asymmetric=asymmetric):
-        return None
+        return WIDE_SUMS
     rows, one = x.reshape(-1, 1, 1, weights.shape[1]), Side.of(1, 1, 1, 1, Padding.VALID)
     layer = HybridLayer(
         one, one, rows, y, activation=op.activation, scales=scales, asymmetric=asymmetric
@@ -124,10 +126,12 @@ def build_hybrid(op: FullyConnected, context: Context) -> NativeStep | None:
     return layer.convolution(hybrid.signed(weights)[None, :, None, None], bias)
 
 
-def _build_blocks(op: FullyConnected, context: Context) -> NativeStep | None:
+def _build_blocks(op: FullyConnected, context: Context) -> Built:
     given, blocks = _arrays(op, context), accepted(Blockwise.given, op.weights)
-    if given is None or blocks is None:
-        return None
+    if isinstance(given, Declined):
+        return given
+    if blocks is None or isinstance(blocks, Declined):
+        return blocks
     x, weights, bias, y = given
     outputs, n = weights.shape
     if takes(blocks) and pays(x.size // n, weights.size):
@@ -150,10 +154,12 @@ class _Quantized(NamedTuple):
     to: Rescaling
 
 
-def _quantized(op: FullyConnected, context: Context) -> _Quantized | None:
+def _quantized(op: FullyConnected, context: Context) -> _Quantized | Declined:
     given, to = _arrays(op, context), accepted(_rescaling, op)
-    if given is None or to is None:
-        return None
+    if isinstance(given, Declined):
+        return given
+    if isinstance(to, Declined):
+        return to
     x, weights, bias, y = given
     rows = x.reshape(1, 1, -1, weights.shape[1])
     one, many = (Side.of(size, 1, 1, 1, Padding.VALID) for size in rows.shape[1:3])
@@ -161,21 +167,21 @@ def _quantized(op: FullyConnected, context: Context) -> _Quantized | None:
 
 
 @native(FullyConnected, *BYTES)
-def build_integer(op: FullyConnected, context: Context) -> NativeStep | None:
+def build_integer(op: FullyConnected, context: Context) -> Built:
     """Run the layer as a convolution, see ``layers.int8.layer``."""
     q = _quantized(op, context)
-    if q is None:
-        return None
+    if isinstance(q, Declined):
+        return q
     layer = IntegerLayer(*q.sides, q.rows, q.y, to=q.to)
     return layer.convolution(q.filters, q.bias, exact=True)
 
 
 @native(FullyConnected, *SHORTS)
-def build_short(op: FullyConnected, context: Context) -> NativeStep | None:
+def build_short(op: FullyConnected, context: Context) -> Built:
     """Do so for rows of 16 bits, see ``layers.int16.layer``."""
     q = _quantized(op, context)
-    if q is None:
-        return None
+    if isinstance(q, Declined):
+        return q
     layer = ShortLayer.of(q.sides, q.rows, q.y, q.to, Scaling.EXACT)
     return layer.convolution(q.filters, q.bias)
 

@@ -16,7 +16,7 @@ from luciole.ir.ops.mediapipe import (
 from luciole.ir.rules import padding_before, window
 from luciole.ir.value import element_count
 from luciole.kernels import jit
-from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.contract import Built, Context, NativeStep
 from luciole.kernels.core.limits import room
 from luciole.kernels.core.memory import reach
 from luciole.kernels.core.registry import native, reference
@@ -24,7 +24,7 @@ from luciole.kernels.elements import strided
 from luciole.kernels.jit import Pointer, floats
 from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
-from luciole.kernels.layers.floats.layer import Arrays, fits
+from luciole.kernels.layers.floats.layer import Arrays, misfit
 from luciole.kernels.layers.geometry.windows import patches
 from luciole.kernels.transpose_conv import phases, window_sums
 from luciole.schema.enums import ActivationFunctionType, Padding
@@ -233,11 +233,13 @@ def convolution_2d_transpose_bias(
 
 
 @native(Convolution2DTransposeBias, FLOAT32)
-def build(op: Convolution2DTransposeBias, context: Context) -> NativeStep | None:
+def build(op: Convolution2DTransposeBias, context: Context) -> Built:
     """Run phases as convolutions, see ``transpose_conv.phases``."""
     x, filter, bias = context.operands
     (y,) = context.results
-    if x is None or filter is None or not fits(NONE, x, y, op.filter, op.bias):
+    if x is None or filter is None:
         return None
+    if declined := misfit(NONE, x, y, op.filter, op.bias):
+        return declined
     arrays = Arrays(x, filter, bias, y)
     return phases(arrays, (op.stride_height, op.stride_width), op.padding.kind, NONE)

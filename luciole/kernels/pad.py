@@ -10,9 +10,9 @@ from luciole.ir import Array, TensorType
 from luciole.ir.ops.pad import Pad, PadV2, padding_pairs
 from luciole.ir.quantization import zero_code
 from luciole.ir.rules import agree
-from luciole.kernels.core.building import accepted
-from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.contract import Built, Context, NativeStep
 from luciole.kernels.core.limits import affordable
+from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import copy
 from luciole.kernels.elements.borders import inside, slabs
@@ -54,10 +54,12 @@ def _padded(op: Pad | PadV2, x: Array, paddings: Array, value: Array) -> Array:
 
 
 @native(Pad, *TYPES)
-def build_pad(op: Pad, context: Context) -> NativeStep | None:
+def build_pad(op: Pad, context: Context) -> Built:
     """Copy the operand, and slabs of zeros around it."""
     zero = accepted(zero_code, op.output)
-    return None if zero is None else _step(op, context, np.array(zero, context.results[0].dtype))
+    if isinstance(zero, Declined):
+        return zero
+    return _step(op, context, np.array(zero, context.results[0].dtype))
 
 
 @native(PadV2, *TYPES)

@@ -9,8 +9,8 @@ from luciole.ir.dtypes import NUMPY, PACKED
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.quantization import Affine, per_tensor
 from luciole.ir.value import element_count
-from luciole.kernels.core.building import accepted
-from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.contract import Built, Context
+from luciole.kernels.core.reasons import UNFIT, Declined, accepted
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import conversions, lookups, scaling
 from luciole.kernels.elements.scaling import Scaling
@@ -61,7 +61,7 @@ def between_grids(op: Quantize) -> Scaling:
 
 
 @native(Quantize, *WIDER)
-def build_requantize(op: Quantize, context: Context) -> NativeStep | None:
+def build_requantize(op: Quantize, context: Context) -> Built:
     """Look bytes up that become bytes, and scale all others."""
     x, y = context.operands[0], context.results[0]
     if x is None or op.output.dtype not in WIDER:
@@ -69,7 +69,7 @@ def build_requantize(op: Quantize, context: Context) -> NativeStep | None:
     if x.itemsize == y.itemsize == 1:
         return lookups.step(op, x, y)
     found = accepted(between_grids, op)
-    return None if found is None else scaling.step(found, x, y)
+    return found if isinstance(found, Declined) else scaling.step(found, x, y)
 
 
 @reference(Dequantize, *TYPES, *PACKED)
@@ -85,32 +85,36 @@ def widen(op: Dequantize, x: Array) -> Array:
 
 
 @native(Quantize, TensorType.FLOAT32)
-def build_quantize(op: Quantize, context: Context) -> NativeStep | None:
+def build_quantize(op: Quantize, context: Context) -> Built:
     """Quantize with one scale for all elements."""
     x, y = context.operands[0], context.results[0]
-    given = _single(op.output) if op.output.dtype in TYPES else None
-    if x is None or given is None:
+    if x is None or op.output.dtype not in TYPES:
         return None
+    given = _single(op.output)
+    if isinstance(given, Declined):
+        return given
     return conversions.to_nearest(conversions.KINDS[op.output.dtype], x, y, *given)
 
 
 @native(Dequantize, *TYPES)
-def build_dequantize(op: Dequantize, context: Context) -> NativeStep | None:
+def build_dequantize(op: Dequantize, context: Context) -> Built:
     """Dequantize with one scale for all elements."""
     x, y = context.operands[0], context.results[0]
     given = _single(op.input)
-    if x is None or given is None:
+    if isinstance(given, Declined):
+        return given
+    if x is None:
         return None
     return conversions.to_floats(conversions.KINDS[op.input.dtype], x, y, *given)
 
 
-def _single(value: Value) -> tuple[float, int] | None:
-    """Return scale and zero point of a value that has one of each; None where the reference says
-    more.
-    """
+def _single(value: Value) -> tuple[float, int] | Declined:
+    """Return scale and zero point of a value that has one of each; Declined where it has others."""
     found = accepted(per_tensor, value, "the tensor")
-    if found is None or abs(found[1]) > LARGEST_ZERO_POINT:
-        return None
+    if isinstance(found, Declined):
+        return found
+    if abs(found[1]) > LARGEST_ZERO_POINT:
+        return UNFIT
     return float(found[0]), found[1]
 
 

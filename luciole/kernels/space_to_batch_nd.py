@@ -19,9 +19,9 @@ from luciole.ir.ops.space_to_batch_nd import (
     to_space,
 )
 from luciole.ir.quantization import zero_code
-from luciole.kernels.core.building import accepted
-from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.contract import Built, Context, NativeStep
 from luciole.kernels.core.limits import affordable
+from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.core.registry import ANY, native, reference
 from luciole.kernels.elements import copy
 from luciole.kernels.elements.borders import inside, slabs
@@ -88,14 +88,14 @@ def _parts(
 
 
 @native(SpaceToBatchND, *ANY)
-def build_space_to_batch_nd(op: SpaceToBatchND, context: Context) -> NativeStep | None:
+def build_space_to_batch_nd(op: SpaceToBatchND, context: Context) -> Built:
     """Copy each place in a block, and slabs of zero points around it."""
     x, block_shape, paddings = context.operands
     if x is None or block_shape is None or paddings is None or not _fixed(op, block_shape):
         return None
     zero = accepted(zero_code, op.output)
-    if zero is None:
-        return None
+    if isinstance(zero, Declined):
+        return zero
     settings = _settings(x, block_shape, paddings, "paddings")
     moved, owns = [], []
     for own, within, found in _parts(context.results[0], x, *settings):

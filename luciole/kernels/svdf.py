@@ -10,9 +10,9 @@ from luciole.ir.ops.svdf import SVDF
 from luciole.ir.quantization import per_tensor
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.allocation import placed
-from luciole.kernels.core.building import accepted
-from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.contract import Built, Context, NativeStep
 from luciole.kernels.core.memory import Memory, reach, turns
+from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.fixed_point.arithmetic import multiply, quantize_multiplier, requantized
 from luciole.kernels.fixed_point.scalars import factor_fields
@@ -20,7 +20,7 @@ from luciole.kernels.jit import LANES
 from luciole.kernels.layers.floats.layer import FloatLayer, Geometry
 from luciole.kernels.layers.geometry.sequence import one_by_one
 from luciole.kernels.layers.int8.byte_layer import Side
-from luciole.kernels.layers.int8.hybrid_layer import HybridLayer, may_overflow
+from luciole.kernels.layers.int8.hybrid_layer import WIDE_SUMS, HybridLayer, may_overflow
 from luciole.kernels.recurrent import svdf_steps
 from luciole.kernels.recurrent.byte_products import Matrix, room_for_row
 from luciole.kernels.recurrent.operands import Arrays, Weights, named, named_weights
@@ -112,17 +112,18 @@ def _empty(given: Arrays, y: Array) -> bool:
 
 
 @native(SVDF, TensorType.FLOAT32)
-def build(op: SVDF, context: Context) -> NativeStep | None:
+def build(op: SVDF, context: Context) -> Built:
     """Compute the newest sums as a FULLY_CONNECTED does, then remember and weigh them."""
     given, (y,) = named(op, context.operands), context.results
     weights = accepted(named_weights, op, given, op.asymmetric_quantize_inputs)
-    fits = _constant(op) and op.activation in LIMITS and not _empty(given, y)
-    if weights is None or not fits:
+    if isinstance(weights, Declined):
+        return weights
+    if not _constant(op) or op.activation not in LIMITS or _empty(given, y):
         return None
     newest = placed(np.zeros((len(y), op.rank_ * y.shape[1]), np.float32))
     feature = _newest_sums(weights["weights_feature"], given["input"], newest)
-    if feature is None:
-        return None
+    if not isinstance(feature, NativeStep):
+        return feature
     bias = given.get("bias", np.zeros(y.shape[1], np.float32))
     low, high = LIMITS[op.activation]
     memory = Memory([newest])
@@ -136,16 +137,16 @@ def build(op: SVDF, context: Context) -> NativeStep | None:
     return one_by_one(feature, memory.step(svdf_steps.float_memory.address, record))
 
 
-def _newest_sums(feature: Weights, x: Array, newest: Array) -> NativeStep | None:
-    """Make the step of the sums [batch, filters] of inputs; None where they may be too
-    large.
+def _newest_sums(feature: Weights, x: Array, newest: Array) -> Built:
+    """Make the step of the sums [batch, filters] of inputs; Declined where they may be
+    too large.
     """
     filters, inputs = feature.array.shape
     if feature.scale is None:
         layer = FloatLayer(Geometry.of_rows(len(x), inputs), NONE, x, newest)
         return layer.convolution(feature.array[None, :, None], None)
     if may_overflow(inputs, asymmetric=feature.asymmetric):
-        return None
+        return WIDE_SUMS
     one, rows = Side.of(1, 1, 1, 1, Padding.VALID), x.reshape(-1, 1, 1, inputs)
     scales, asymmetric = np.array([feature.scale]), feature.asymmetric
     hybrid = HybridLayer(
@@ -178,19 +179,23 @@ def _memory_fields(
 
 
 @native(SVDF, (INT8, INT32, INT16), (INT8, INT16))
-def build_integer(op: SVDF, context: Context) -> NativeStep | None:
+def build_integer(op: SVDF, context: Context) -> Built:
     """Compute the newest sums, remember and weigh them, row by row."""
     given, (y,) = named(op, context.operands), context.results
     factors, memory = accepted(_factors, op), Memory()
+    if isinstance(factors, Declined):
+        return factors
     x, feature, time = given["input"], given["weights_feature"], given["weights_time"]
     plain = _constant(op) and feature.dtype == np.int8 and time.dtype == np.int16
     rectified = op.activation == ActivationFunctionType.RELU
-    if factors is None or not (plain and rectified) or _empty(given, y):
+    if not (plain and rectified) or _empty(given, y):
         return None
     into, out, (zero_point, result_zero) = factors
-    matrix, scaling = Matrix(feature, None, zero_point, into), accepted(quantize_multiplier, out)
-    if scaling is None or not matrix.fits:
-        return None
+    matrix, scaling = Matrix.of(feature, None, zero_point, into), accepted(quantize_multiplier, out)
+    if isinstance(scaling, Declined):
+        return scaling
+    if isinstance(matrix, Declined):
+        return matrix
     filters, inputs = y.shape[1] * op.rank_, x.shape[1]
     matrix.check(filters, inputs)
     vectors = min(-(-filters // LANES), MOST_VECTORS)

@@ -14,11 +14,10 @@ from luciole.ir.ops.tflite_detection_postprocess import TFLiteDetectionPostProce
 from luciole.ir.quantization import Affine
 from luciole.kernels.boxes import detections
 from luciole.kernels.boxes.detections import DetectionRecord
-from luciole.kernels.core.building import accepted
-from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.contract import Built, Context
 from luciole.kernels.core.limits import SORT_BYTES, set_aside
 from luciole.kernels.core.memory import Memory, reach
-from luciole.kernels.core.reasons import decline
+from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.core.registry import native, reference
 
 F32, U8 = TensorType.FLOAT32, TensorType.UINT8
@@ -53,7 +52,7 @@ def tflite_detection_postprocess(
 
 
 @native(TFLiteDetectionPostProcess, *SIGNATURES)
-def build(op: TFLiteDetectionPostProcess, context: Context) -> NativeStep | None:
+def build(op: TFLiteDetectionPostProcess, context: Context) -> Built:
     """Select detections where anchors are known and of no negative size, so that no box is wrong.
 
     Declines attributes that the reference refuses.
@@ -62,22 +61,20 @@ def build(op: TFLiteDetectionPostProcess, context: Context) -> NativeStep | None
     assert encodings is not None
     assert predictions is not None
     if anchors is None or not op.anchors.is_constant:
-        decline("anchors are no constants")
-        return None
+        return Declined("anchors are no constants")
     if not 0 < op.nms_iou_threshold <= 1:
         return None
     known = accepted(_real, op.anchors, anchors, "anchors")
-    if known is None:
-        return None
+    if isinstance(known, Declined):
+        return known
     if (known[:, 2:] < 0).any():
-        decline("an anchor has a height or width below 0")
-        return None
+        return Declined("an anchor has a height or width below 0")
     if op.use_regular_nms and op.detections_per_class < 1:
         return None
     memory = Memory()
     tables = accepted(_tables, op, encodings, predictions, memory)
-    if tables is None:
-        return None
+    if isinstance(tables, Declined):
+        return tables
     places = memory.keep(known, encodings.shape[1], CORNERS)
     record = _record(op, context, places, memory, tables)
     kinds = (bool(given) for given, _ in tables)

@@ -12,10 +12,10 @@ from luciole.ir.ops.transpose_conv import TransposeConv, check_sizes
 from luciole.ir.rules import agree, integers, padding_before
 from luciole.ir.value import element_count
 from luciole.kernels.arrays.fused_activation import activate
-from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.contract import Built, Context, NativeStep
 from luciole.kernels.core.limits import room
 from luciole.kernels.core.registry import native, reference
-from luciole.kernels.layers.floats.layer import Arrays, FloatLayer, Geometry, fits
+from luciole.kernels.layers.floats.layer import Arrays, FloatLayer, Geometry, misfit
 from luciole.kernels.layers.geometry.spans import Axis
 from luciole.kernels.layers.int8.rescale import SIGNATURES, Rescaling, centred
 from luciole.schema.enums import ActivationFunctionType, Padding
@@ -80,13 +80,14 @@ def _scatter(x: Array, filter: Array, stride: tuple[int, int], least: tuple[int,
 
 
 @native(TransposeConv, TensorType.FLOAT32)
-def build(op: TransposeConv, context: Context) -> NativeStep | None:
+def build(op: TransposeConv, context: Context) -> Built:
     """Run phases as convolutions, see ``phases``."""
     _, filter, x, bias = (*context.operands, None)[:4]
     (y,) = context.results
-    constants = (op.input_sizes, op.filter, op.bias)
-    if filter is None or x is None or not fits(op.activation, x, y, *constants):
+    if filter is None or x is None:
         return None
+    if declined := misfit(op.activation, x, y, op.input_sizes, op.filter, op.bias):
+        return declined
     arrays = Arrays(x, filter, bias, y)
     return phases(arrays, (op.stride_h, op.stride_w), op.padding, op.activation)
 

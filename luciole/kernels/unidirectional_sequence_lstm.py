@@ -11,13 +11,13 @@ import numpy as np
 from luciole.ir import Array, LucioleError, TensorType
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTM, LSTMLayer, UnidirectionalSequenceLSTM
 from luciole.ir.recurrent import GATES
-from luciole.kernels.core.building import accepted
-from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.contract import Built, Context, NativeStep
 from luciole.kernels.core.memory import Memory, reach, turns
+from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import strided
 from luciole.kernels.jit import LANES
-from luciole.kernels.layers.int8.hybrid_layer import may_overflow
+from luciole.kernels.layers.int8.hybrid_layer import WIDE_SUMS, may_overflow
 from luciole.kernels.portable.calls import portable
 from luciole.kernels.portable.lstm import STATES, float_lstm
 from luciole.kernels.portable.lstm import integer_lstm as integer_lstm_in_c
@@ -101,14 +101,14 @@ def _cell(op: LSTMLayer, given: Arrays, asymmetric: bool) -> Cell:
 
 
 @native(LSTM, *_integer_signatures())
-def build_integer_step(op: LSTM, context: Context) -> NativeStep | None:
+def build_integer_step(op: LSTM, context: Context) -> Built:
     """Build one step in integers."""
     x, y = named(op, context.operands)["input"], context.results[0]
     return _integer_layer(op, context, x[None], y[None])
 
 
 @native(UnidirectionalSequenceLSTM, *_integer_signatures())
-def build_integer(op: UnidirectionalSequenceLSTM, context: Context) -> NativeStep | None:
+def build_integer(op: UnidirectionalSequenceLSTM, context: Context) -> Built:
     """Build the loop over time in integers."""
     x, y = named(op, context.operands)["input"], context.results[0]
     if not op.time_major:
@@ -116,12 +116,14 @@ def build_integer(op: UnidirectionalSequenceLSTM, context: Context) -> NativeSte
     return _integer_layer(op, context, x, y)
 
 
-def _integer_layer(op: LSTMLayer, context: Context, x: Array, y: Array) -> NativeStep | None:
+def _integer_layer(op: LSTMLayer, context: Context, x: Array, y: Array) -> Built:
     """Build the steps of [time, batch, ...]: of constant weights, and where the reference runs."""
     values, given = op.given_operands(), named(op, context.operands)
     constant = all(v.is_constant for n, v in values.items() if n not in {"input", *STATES})
-    cell = accepted(IntegerCell, op, given) if constant and not any(op.verify()) else None
-    return None if cell is None else IntegerLSTM(cell, given, x, y).step()
+    if not constant or any(op.verify()):
+        return None
+    cell = accepted(IntegerCell, op, given)
+    return cell if isinstance(cell, Declined) else IntegerLSTM(cell, given, x, y).step()
 
 
 PLAIN = tuple(
@@ -135,7 +137,7 @@ for _cls in (LSTM, UnidirectionalSequenceLSTM):
 
 
 @native(UnidirectionalSequenceLSTM, TensorType.FLOAT32)
-def build(op: UnidirectionalSequenceLSTM, context: Context) -> NativeStep | None:
+def build(op: UnidirectionalSequenceLSTM, context: Context) -> Built:
     """Build layers with an input gate and TANH, constant weights, floats or bytes, and no optional
     operand.
     """
@@ -160,13 +162,14 @@ def _step(op: UnidirectionalSequenceLSTM, given: Arrays, y: Array) -> NativeStep
     return strided.step(lstm_steps.kernel(), record, weights.size * fields["times"], memory)
 
 
-def _hybrid(op: UnidirectionalSequenceLSTM, given: Arrays, y: Array) -> NativeStep | None:
+def _hybrid(op: UnidirectionalSequenceLSTM, given: Arrays, y: Array) -> Built:
     """Keep input and recurrent weights apart: what they are multiplied by is on two grids."""
     asymmetric, memory = op.asymmetric_quantize_inputs, Memory()
     weights = accepted(named_weights, op, given, asymmetric)
-    longest = max(given[n].shape[1] for n in PLAIN[:8])
-    if weights is None or may_overflow(longest, asymmetric=asymmetric):
-        return None
+    if isinstance(weights, Declined):
+        return weights
+    if may_overflow(max(given[n].shape[1] for n in PLAIN[:8]), asymmetric=asymmetric):
+        return WIDE_SUMS
     sides = []
     for names in (PLAIN[:4], PLAIN[4:8]):
         scales = [scale for n in names if (scale := weights[n].scale) is not None]

@@ -177,7 +177,7 @@ def _run_cut(model: Model, rng: Rng) -> str:
         step = build(op, Context(tuple(operands), tuple(results)))
     except Exception:  # whatever it says, nothing was built
         return "refused"
-    if step is None:
+    if not isinstance(step, NativeStep):
         return "declined"
     _run_steps(step, [step.record])
     _run_parts(step)

@@ -13,7 +13,7 @@ from luciole.interpreter import ExecutionError, compile_graph
 from luciole.interpreter.contents import Contents, hold
 from luciole.interpreter.memory import arena_layout
 from luciole.interpreter.settle import settle
-from luciole.interpreter.steps import Run, Step, build, grouped, run_reference
+from luciole.interpreter.steps import OPEN, Run, Step, build, grouped, run_reference
 from luciole.interpreter.texts import Texts
 from luciole.ir import Graph, LucioleError, Model, Op, TensorType, Value
 from luciole.ir.ops.activations import Tanh
@@ -50,7 +50,7 @@ def built(graph: Graph, **kernels: Reference) -> tuple[list[Step], Contents]:
     settled = settle(graph, {v: v.dims for v in graph.inputs}, LIMIT)
     layout = arena_layout(settled, LIMIT, keep=True)
     held = hold(settled, layout, Meter(LIMIT))
-    return build(settled, layout, held, find, lambda op, arrays: None), held
+    return build(settled, layout, held, find, lambda op, arrays: OPEN), held
 
 
 def by_name(held: Contents) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from luciole.ir.ops.gather import Gather
 from luciole.ir.ops.reduce import ReduceProd
 from luciole.ir.ops.resize import ResizeBilinear
 from luciole.ir.ops.tflite_detection_postprocess import TFLiteDetectionPostProcess
-from luciole.kernels.core.reasons import decline, listening
 from luciole.schema.enums import ActivationFunctionType
 from tests.interpreter.test_loops import Loop, model_of
 from tests.ops.test_tflite_detection_postprocess import BASE, operands
@@ -76,13 +75,3 @@ def test_a_compiled_step_has_no_reason() -> None:
 def test_a_loop_says_what_in_its_body_is_not_compiled() -> None:
     (reason,) = reasons(model_of(Loop(swap=True)))
     assert reason == "GATHER in its body is not compiled: indices is computed when the model runs"
-
-
-def test_the_last_reason_counts_and_contexts_are_apart() -> None:
-    decline("nobody listens")
-    with listening() as outer:
-        decline("a")
-        with listening() as inner:
-            decline("b")
-        decline("c")
-    assert (outer, inner) == (["a", "c"], ["b"])

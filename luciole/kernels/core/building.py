@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import ParamSpec, TypeVar
-
 from luciole.ir import LucioleError, Op
 from luciole.kernels.core import extents
 from luciole.kernels.core.contract import Build, Context, NativeStep
 from luciole.kernels.core.meter import explain
-from luciole.kernels.core.reasons import Declined, apparent, decline, listening
+from luciole.kernels.core.reasons import Declined, apparent
 from luciole.kernels.core.registry import find_native, find_stateful_native, no_builder
-
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
 
 
 def build_native(op: Op, context: Context) -> NativeStep | Declined:
@@ -38,23 +32,9 @@ def build_after_run(op: Op, state: object, context: Context) -> NativeStep | Dec
 def _built(build: Build, op: Op, context: Context) -> NativeStep | Declined:
     extents.check(op, context.operands, context.results)
     try:
-        with listening() as reasons:
-            step = build(op, context)
-        return step or Declined(reasons[-1] if reasons else apparent(op))
+        return build(op, context) or apparent(op)
     except LucioleError as error:
         raise type(error)(f"{op}: {error}") from None
     except MemoryError as error:
         explain(str(op), error)
         raise
-
-
-def accepted(read: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R | None:
-    """Call a function; None where it refuses with a LucioleError.
-
-    For builders, which then decline: the reference kernel refuses again when the operator runs.
-    """
-    try:
-        return read(*args, **kwargs)
-    except LucioleError as error:
-        decline(str(error))
-        return None

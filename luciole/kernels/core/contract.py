@@ -8,6 +8,7 @@ from typing import Any
 
 from luciole.ir import Array, TensorType
 from luciole.ir.calls import Call
+from luciole.kernels.core.reasons import Declined
 
 Reference = Callable[..., Any]
 """``kernel(op, *operands) -> result``, or a tuple of results. Absent operands are None, a variadic
@@ -64,14 +65,18 @@ class Context:
     results: tuple[Array, ...]
 
 
-Build = Callable[[Any, Context], "NativeStep | None"]
-"""``build(op, context)``: configure once per model. None declines, for a reason that ``decline``
-says: the reference runs instead.
+Built = NativeStep | Declined | None
+"""A step, or the reason for which the reference runs instead; None where that shows, see
+``reasons.apparent``.
+"""
+
+Build = Callable[[Any, Context], Built]
+"""``build(op, context)``: configure once per model.
 
 It is called by ``build_native`` alone, so that extents were checked.
 """
 
-StatefulBuild = Callable[[Any, Any, Context], "NativeStep | None"]
+StatefulBuild = Callable[[Any, Any, Context], Built]
 """``build(op, state, context)`` after a run: what the state holds may be relied on until a variable
-moves. None declines: the ``Stateful`` kernel goes on.
+moves. Where there is no step, the ``Stateful`` kernel goes on.
 """

@@ -1,52 +1,50 @@
-"""Say why an operator is not compiled: what builders say while they decline, or else what shows."""
+"""Say why an operator is not compiled: the reason that its builder returns, or else what shows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ParamSpec, TypeVar
 
-from luciole.ir import Op
+from luciole.ir import LucioleError, Op
 from luciole.schema.enums import ActivationFunctionType
 
-_HEARD: ContextVar[list[str] | None] = ContextVar("heard", default=None)
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 @dataclass(frozen=True)
 class Declined:
-    """An operator that is left to its reference kernel, and why."""
+    """The reason for which an operator is left to its reference kernel."""
 
     reason: str
 
 
-def decline(reason: str) -> None:
-    """Say why a builder is about to decline. Of several reasons the last counts."""
-    heard = _HEARD.get()
-    if heard is not None:
-        heard.append(reason)
+UNFIT = Declined("no compiled form of these shapes and attributes")
+"""What builders return that have no kernel for the operator as it is."""
 
 
-@contextmanager
-def listening() -> Iterator[list[str]]:
-    """Collect the reasons that are given while the context lasts."""
-    heard: list[str] = []
-    token = _HEARD.set(heard)
+def accepted(read: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R | Declined:
+    """Call a function; the reason where it refuses with a LucioleError.
+
+    For builders, which then decline: the reference kernel refuses again when the operator runs.
+    """
     try:
-        yield heard
-    finally:
-        _HEARD.reset(token)
+        return read(*args, **kwargs)
+    except LucioleError as error:
+        return Declined(str(error))
 
 
-def apparent(op: Op) -> str:
-    """Find the reason for which a builder declined that said none: an index that is computed, or a
-    fused activation.
+def apparent(op: Op) -> Declined:
+    """Find the reason for which a builder declined that returned none: an index that is computed,
+    or a fused activation.
     """
     for slot, (name, value) in enumerate(op.named_operands()):
         is_index = bool(op.operand_field(slot).dtypes)
         if value is not None and is_index and not value.is_constant:
-            return f"{name} is computed when the model runs"
+            return Declined(f"{name} is computed when the model runs")
     fused = op.attributes().get("activation")
     if isinstance(fused, ActivationFunctionType) and fused != ActivationFunctionType.NONE:
-        return f"no compiled form with a fused {fused.name}, or of these shapes and attributes"
-    return "no compiled form of these shapes and attributes"
+        which = f"a fused {fused.name}, or of these shapes and attributes"
+        return Declined(f"no compiled form with {which}")
+    return UNFIT

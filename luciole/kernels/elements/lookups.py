@@ -12,10 +12,10 @@ import numpy as np
 
 from luciole.ir import Array, LucioleError, Op, TensorType
 from luciole.kernels import jit
-from luciole.kernels.core.building import accepted
-from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.contract import Built, Context, NativeStep
 from luciole.kernels.core.evaluation import computed
 from luciole.kernels.core.memory import Memory, reach
+from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.core.registry import native
 from luciole.kernels.elements import strided
 from luciole.kernels.jit.record import Shared
@@ -56,16 +56,16 @@ def kernel(given: int, to: int) -> jit.Kernel:
     return look_up
 
 
-def step(op: Op, x: Array, y: Array) -> NativeStep | None:
-    """Make the step of a function, with the reference kernel's result for each integer; None where
-    the reference refuses some.
+def step(op: Op, x: Array, y: Array) -> Built:
+    """Make the step of a function, with the reference kernel's result for each integer; Declined
+    where the reference refuses some.
     """
     count = 1 << 8 * x.itemsize
     given = np.arange(count).astype(f"u{x.itemsize}").view(x.dtype)
     found = accepted(computed, op, [given])
-    if found is None or found[0].itemsize not in KINDS:
-        return None
-    return _step(found[0], x, y)
+    if isinstance(found, Declined):
+        return found
+    return _step(found[0], x, y) if found[0].itemsize in KINDS else None
 
 
 def _step(table: Array, x: Array, y: Array) -> NativeStep:
@@ -78,14 +78,16 @@ def _step(table: Array, x: Array, y: Array) -> NativeStep:
 
 def step_from(
     op: Op, x: Array, y: Array, least: int, refuse: Callable[[int], LucioleError]
-) -> NativeStep | None:
+) -> Built:
     """Make the step of a function of integers from ``least`` on that never gives the lowest result:
     that marks what is below, of which ``refuse`` makes the error, given how many there were.
     """
     every = np.arange(np.iinfo(x.dtype).min, np.iinfo(x.dtype).max + 1)
     found = accepted(computed, op, [np.maximum(every, least).astype(x.dtype)])
+    if isinstance(found, Declined):
+        return found
     mark = np.iinfo(y.dtype).min
-    if found is None or (found[0] == mark).any():
+    if (found[0] == mark).any():
         return None
     marked = np.where(every < least, mark, found[0]).astype(y.dtype)
     made = _step(np.roll(marked, len(every) // 2), x, y)  # entries from 0 on, then those below
@@ -102,6 +104,6 @@ def register(cls: type[Op], *types: TensorType) -> None:
     """Let an operator of one tensor of integers of 8 or 16 bits run compiled."""
 
     @native(cls, *types)
-    def build(op: Op, context: Context) -> NativeStep | None:
+    def build(op: Op, context: Context) -> Built:
         x = context.operands[0]
         return None if x is None else step(op, x, context.results[0])

@@ -14,10 +14,10 @@ from luciole.ir.quantization import per_tensor
 from luciole.ir.value import shape_text
 from luciole.kernels import jit
 from luciole.kernels.batch_matmul import batch_at, batch_matmul, matrices
-from luciole.kernels.core.building import accepted
-from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.contract import Built, Context, NativeStep
 from luciole.kernels.core.errors import ExecutionError
 from luciole.kernels.core.memory import Memory
+from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements.conversions import KINDS
 from luciole.kernels.fixed_point.arithmetic import quantize_multiplier
@@ -119,21 +119,25 @@ class _Sides(NamedTuple):
 
 
 @native(BatchMatMul, INT8, INT16, (INT16, INT8))
-def build(op: BatchMatMul, context: Context) -> NativeStep | None:
+def build(op: BatchMatMul, context: Context) -> Built:
     """Multiply blocks of 16 columns by four rows at a time, in doubles, which are exact."""
     left, right = context.operands
     (y,) = context.results
     to = accepted(_rescaling, op)
-    if left is None or right is None or to is None or not left.size or not right.size:
+    if isinstance(to, Declined):
+        return to
+    if left is None or right is None or not left.size or not right.size:
         return None
     *batches, rows, columns = y.shape
     sides = _Sides(rows, left.shape[-2 if op.adjoint_lhs else -1], columns)
     sides.check(op, left, right)
     scaling = accepted(_scaling, to)
-    if scaling is None or sides.depth > MOST_PRODUCTS:
+    if isinstance(scaling, Declined):
+        return scaling
+    if sides.depth > MOST_PRODUCTS:
         return None
     layer = _as_layer(op, left, right, y, to)
-    if layer is not None:
+    if isinstance(layer, NativeStep):
         return layer
     memory, count = Memory(), math.prod(batches)
     known = _known(op, right, to, memory)
@@ -159,9 +163,7 @@ def build(op: BatchMatMul, context: Context) -> NativeStep | None:
     return memory.step(_kernel(*kinds).address, record)
 
 
-def _as_layer(
-    op: BatchMatMul, left: Array, right: Array, y: Array, to: Rescaling
-) -> NativeStep | None:
+def _as_layer(op: BatchMatMul, left: Array, right: Array, y: Array, to: Rescaling) -> Built:
     """Multiply bytes by one constant matrix as a layer whose pixels are the rows."""
     if op.x.dtype != INT8 or not op.y.is_constant or op.adjoint_lhs:
         return None

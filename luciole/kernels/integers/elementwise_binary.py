@@ -19,8 +19,8 @@ from luciole.ir.ops.prelu import PRelu
 from luciole.ir.quantization import is_affine, per_tensor
 from luciole.ir.value import element_count
 from luciole.kernels.arrays.fused_activation import activate
-from luciole.kernels.core.building import accepted
-from luciole.kernels.core.contract import Context, NativeStep, Signature
+from luciole.kernels.core.contract import Built, Context, Signature
+from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements.integer_pairs import Function, Pairs, step
 from luciole.kernels.elementwise_binary import refuse_zeros
@@ -169,11 +169,11 @@ def _compiled(
     """Let an operator run compiled, where ``read`` says how and is not refused."""
 
     @native(cls, *signatures)
-    def build(op: O, context: Context) -> NativeStep | None:
+    def build(op: O, context: Context) -> Built:
         (x, y), found = context.operands, accepted(read, op)
         assert x is not None
         assert y is not None
-        return None if found is None else step(found, x, y, context.results[0])
+        return found if isinstance(found, Declined) else step(found, x, y, context.results[0])
 
 
 def power_of_two_shifts(op: ops.Add | ops.Sub) -> tuple[int, int] | None:
@@ -307,12 +307,12 @@ def _compares(
         return np.asarray(compare(p, q))
 
     @native(cls, *ALL)
-    def build(op: comparisons.Comparison, context: Context) -> NativeStep | None:
+    def build(op: comparisons.Comparison, context: Context) -> Built:
         (x, y), found = context.operands, accepted(compared, op, function)
         assert x is not None
         assert y is not None
-        if found is None:
-            return None
+        if isinstance(found, Declined):
+            return found
         if swapped:
             found, x, y = found.turned(), y, x
         return step(found, x, y, context.results[0])

@@ -16,9 +16,9 @@ from luciole.ir import Op, TensorType
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops import elementwise_binary as ops
 from luciole.kernels import jit
-from luciole.kernels.core.building import accepted
-from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.contract import Built, Context, NativeStep
 from luciole.kernels.core.memory import Memory
+from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.core.registry import native
 from luciole.kernels.elements import strided
 from luciole.kernels.elements.conversions import KINDS
@@ -387,11 +387,13 @@ def _register(
     cls: type[O], function: Function, parameters: Callable[[O], Parameters | None]
 ) -> None:
     @native(cls, *SMALL)
-    def build(op: O, context: Context) -> NativeStep | None:
+    def build(op: O, context: Context) -> Built:
         found, value = accepted(parameters, op), op.operands[0]
         assert value is not None
         kind = int(KINDS[value.dtype])
-        return None if found is None else step(function, context, kind, found)
+        if found is None or isinstance(found, Declined):
+            return found
+        return step(function, context, kind, found)
 
 
 _register(ops.Add, Function.SUM, lambda op: sum_parameters(op, 1))

@@ -11,9 +11,9 @@ import numpy as np
 from luciole.ir import Array
 from luciole.ir.ops import elementwise_binary as ops
 from luciole.kernels import jit
-from luciole.kernels.core.building import accepted
-from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.contract import Built, Context, NativeStep
 from luciole.kernels.core.memory import Memory
+from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.core.registry import native
 from luciole.kernels.elements import integer_pairs, strided
 from luciole.kernels.fixed_point.compiled import Factor
@@ -60,12 +60,12 @@ def _builds(cls: type[ops.Add | ops.Sub], minus: int) -> None:
     function = integer_pairs.Function.DIFFERENCE if minus else integer_pairs.Function.SUM
 
     @native(cls, INT16)
-    def build(op: ops.Add | ops.Sub, context: Context) -> NativeStep | None:
+    def build(op: ops.Add | ops.Sub, context: Context) -> Built:
         (x, y), (z,), found = context.operands, context.results, accepted(common, op)
         assert x is not None
         assert y is not None
-        if found is None:
-            return None
+        if isinstance(found, Declined):
+            return found
         pairs = found.pairs(function)
         is_small = all(int(shift) <= 0 and int(m) < 2**31 for m, shift in found.factors)
         if not is_small or any(found.zeros) or found.grid.zero or not found.left:

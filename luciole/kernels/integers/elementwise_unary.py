@@ -14,8 +14,8 @@ from luciole.ir.ops import activations, elementwise_unary
 from luciole.ir.ops.gelu import Gelu
 from luciole.ir.ops.leaky_relu import LeakyRelu
 from luciole.ir.quantization import is_affine, per_tensor, rounded
-from luciole.kernels.core.building import accepted
-from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.contract import Built, Context
+from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import lookups, scaling
 from luciole.kernels.elements.scaling import Scaling
@@ -100,11 +100,11 @@ def _scales(
         return read(op).scaled(x, tensor_type(x.dtype))
 
     @native(cls, *wider)
-    def build(op: O, context: Context) -> NativeStep | None:
+    def build(op: O, context: Context) -> Built:
         x, found = context.operands[0], accepted(read, op)
-        if x is None or found is None:
-            return None
-        return scaling.step(found, x, context.results[0])
+        if isinstance(found, Declined):
+            return found
+        return None if x is None else scaling.step(found, x, context.results[0])
 
     lookups.register(cls, *bytes_)
 
@@ -191,10 +191,12 @@ def _negative(wrong: int, x: Array) -> LucioleError:
 
 @native(elementwise_unary.Rsqrt, INT16)
 @native(elementwise_unary.Sqrt, INT16)
-def build_root(op: elementwise_unary.Unary, context: Context) -> NativeStep | None:
+def build_root(op: elementwise_unary.Unary, context: Context) -> Built:
     """Look a root up in a table of all integers, where those that have none are marked."""
     x, grids = context.operands[0], accepted(parameters, op)
-    if x is None or grids is None:
+    if isinstance(grids, Declined):
+        return grids
+    if x is None:
         return None
     return lookups.step_from(op, x, context.results[0], grids[1], lambda n: _negative(n, x))
 

@@ -12,9 +12,9 @@ from luciole.ir import Array, TensorType
 from luciole.ir.ops.pool_2d import AveragePool2D, MaxPool2D, Pool2D
 from luciole.ir.quantization import is_affine, per_tensor
 from luciole.kernels import jit
-from luciole.kernels.core.building import accepted
-from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.contract import Built, Context
 from luciole.kernels.core.memory import Memory
+from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import strided
 from luciole.kernels.elements.conversions import KINDS
@@ -84,23 +84,25 @@ SHORT = int(KINDS[TensorType.INT16])
 
 
 @native(AveragePool2D, *TYPES)
-def build_average(op: AveragePool2D, context: Context) -> NativeStep | None:
+def build_average(op: AveragePool2D, context: Context) -> Built:
     """Sum the taps that lie inside the image, then divide."""
     return _step(op, context, 1)
 
 
 @native(MaxPool2D, *TYPES)
-def build_max(op: MaxPool2D, context: Context) -> NativeStep | None:
+def build_max(op: MaxPool2D, context: Context) -> Built:
     """Find the largest of the taps that lie inside the image."""
     return _step(op, context, 0)
 
 
-def _step(op: Pool2D, context: Context, is_mean: int) -> NativeStep | None:
+def _step(op: Pool2D, context: Context, is_mean: int) -> Built:
     x, y = context.operands[0], context.results[0]
     assert x is not None
     taps = op.filter_height * op.filter_width
     edges = accepted(limits, op, x)
-    if not y.size or taps > MOST_TAPS or edges is None:
+    if isinstance(edges, Declined):
+        return edges
+    if not y.size or taps > MOST_TAPS:
         return None
     memory = Memory()
     low, high = edges

@@ -12,10 +12,9 @@ from luciole.ir.ops.reduce import Mean, ReduceMax, ReduceMin, ReduceProd, Reduct
 from luciole.ir.quantization import is_affine, per_tensor
 from luciole.ir.rules import product
 from luciole.kernels import jit
-from luciole.kernels.core.building import accepted
-from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.contract import Built, Context
 from luciole.kernels.core.memory import Memory
-from luciole.kernels.core.reasons import decline
+from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import strided
 from luciole.kernels.elements.conversions import KINDS
@@ -130,25 +129,25 @@ SHORT = int(KINDS[TensorType.INT16])
 
 
 @native(Mean, *TYPES)
-def build_mean(op: Mean, context: Context) -> NativeStep | None:
+def build_mean(op: Mean, context: Context) -> Built:
     """Add in vector registers, then bring sums to the result's grid."""
     return _step(op, context, True)
 
 
 @native(Sum, *TYPES)
-def build_sum(op: Sum, context: Context) -> NativeStep | None:
+def build_sum(op: Sum, context: Context) -> Built:
     """Add in vector registers, then bring sums to the result's grid."""
     return _step(op, context, False)
 
 
-def _step(op: Mean | Sum, context: Context, divided: bool) -> NativeStep | None:
+def _step(op: Mean | Sum, context: Context, divided: bool) -> Built:
     x, indices = context.operands
     if x is None or indices is None or not op.reduction_indices.is_constant or not x.size:
         return None
     cut, count = Cut.of_operator(op, x, indices)
     grid = accepted(_grid, op, x, count, divided)
-    if grid is None:
-        return None
+    if isinstance(grid, Declined):
+        return grid
     found = _kernel(int(KINDS[op.input.dtype]), int(cut.columns))
     memory = Memory()
     record = SumRecord(**cut.record(x, context.results[0], memory).fields(), **grid)
@@ -170,16 +169,15 @@ class SumRecord(ReduceRecord):
     high: int
 
 
-def _grid(op: Mean | Sum, x: Array, count: int, divided: bool) -> dict[str, int] | None:
-    """Return the fields that ``SumRecord`` adds; None where int32 would wrap around."""
+def _grid(op: Mean | Sum, x: Array, count: int, divided: bool) -> dict[str, int] | Declined:
+    """Return the fields that ``SumRecord`` adds; Declined where int32 would wrap around."""
     scale, zero_point = per_tensor(op.input, "the input")
     to, to_zero = per_tensor(op.output, "the result")
     factor, limits = mean_multiplier(scale, to, count if divided else 1), np.iinfo(x.dtype)
     up = max(int(factor[1]), 0)
     multiplier, half, negative, bits = rounding(factor)
     if not limits.min <= zero_point <= limits.max or count << up > MOST_ADDED[x.itemsize]:
-        decline("sums may leave 32 bits")
-        return None
+        return Declined("sums may leave 32 bits")
     return {
         "start": -zero_point * count,
         "multiplier": multiplier << up,

@@ -13,10 +13,9 @@ from luciole.ir.quant import Grid
 from luciole.ir.quantization import per_tensor
 from luciole.ir.value import element_count
 from luciole.kernels import jit
-from luciole.kernels.core.building import accepted
-from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.contract import Built, Context
 from luciole.kernels.core.memory import Memory, reach
-from luciole.kernels.core.reasons import decline
+from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import strided
 from luciole.kernels.elements.conversions import KINDS
@@ -115,13 +114,15 @@ class SoftmaxRecord(Shared):
 
 
 @native(Softmax, *SMALL)
-def build(op: Softmax, context: Context) -> NativeStep | None:
+def build(op: Softmax, context: Context) -> Built:
     """Find the largest of each row, add up what a table has for the differences, then divide."""
     x, y = context.operands[0], context.results[0]
     assert x is not None
-    tables = accepted(powers_of_differences, op) if y.itemsize == 1 else None
-    if tables is None:
+    if y.itemsize != 1:
         return None
+    tables = accepted(powers_of_differences, op)
+    if isinstance(tables, Declined):
+        return tables
     n, memory = x.shape[-1], Memory()
     rows = x.size // max(n, 1)
     to, given = (reach(t, n * rows) for t in (y, x))
@@ -258,16 +259,15 @@ class ShortSoftmaxRecord(SoftmaxRecord):
 
 
 @native(Softmax, TensorType.INT16)
-def build_16(op: Softmax, context: Context) -> NativeStep | None:
+def build_16(op: Softmax, context: Context) -> Built:
     """Do so with both tables."""
     x, y = context.operands[0], context.results[0]
     assert x is not None
     factor, n, memory = accepted(factor_16, op), x.shape[-1], Memory()
-    if factor is None:
-        return None
+    if isinstance(factor, Declined):
+        return factor
     if not 0 < n <= MOST_SHORTS or factor[0] < 0:
-        decline("rows are too long, or beta is negative")
-        return None
+        return Declined("rows are too long, or beta is negative")
     rows = x.size // n
     powers, inverses = (memory.keep(table, STEPS + 1) for table in tables_16())
     record = ShortSoftmaxRecord(

@@ -4,6 +4,8 @@ another grid: what ``layers.int8`` has for whole layers, row by row.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,6 +14,7 @@ from luciole.ir.value import shape_text
 from luciole.kernels import jit
 from luciole.kernels.core.errors import ExecutionError
 from luciole.kernels.core.memory import Memory
+from luciole.kernels.core.reasons import Declined
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.record import Record, reader
 from luciole.kernels.jit.vector.dots import add_dots
@@ -19,7 +22,7 @@ from luciole.kernels.jit.vector.fixed_point import LIFTED_BYTES
 from luciole.kernels.jit.vector.pixels import Places
 from luciole.kernels.jit.vector.vectors import Ints
 from luciole.kernels.layers.int8.byte_layer import FOUR, ZERO
-from luciole.kernels.layers.int8.layer import Outputs
+from luciole.kernels.layers.int8.layer import NO_CODE, Outputs
 from luciole.kernels.layers.int8.rescale import Rescaling
 
 STEP_BYTES = FOUR * LANES
@@ -44,16 +47,24 @@ class MatrixRecord(Record):
 matrix_at = reader(MatrixRecord)
 
 
+@dataclass(frozen=True)
 class Matrix:
-    """Weights [outputs, inputs] under rows of INT8 with a zero point, and the factors of sums."""
+    """Weights [outputs, inputs] under rows of INT8, and how their sums become results."""
 
-    def __init__(
-        self,
+    weights: Array
+    outputs: Outputs
+
+    @classmethod
+    def of(
+        cls,
         weights: Array,
         bias: Array | None,
         zero_point: int,
         factors: NDArray[np.float64] | np.floating,
-    ) -> None:
+    ) -> Matrix | Declined:
+        """Make the matrix for rows with a zero point, and the factors of sums; Declined where sums
+        or factors are too large for compiled kernels.
+        """
         limits = np.iinfo(np.int16)
         to = Rescaling(
             zero_point,
@@ -63,29 +74,25 @@ class Matrix:
             (limits.min, limits.max),
             TensorType.INT16,
         )
-        self._weights, zero = weights, zero_point + ZERO
-        known = 0 <= zero < 256
-        self._outputs = Outputs.of(weights[None], bias, to, zero, exact=False) if known else None
+        zero = zero_point + ZERO
+        if not 0 <= zero < 256:
+            return NO_CODE
+        outputs = Outputs.of(weights[None], bias, to, zero, exact=False)
+        return outputs if isinstance(outputs, Declined) else cls(weights, outputs)
 
     def check(self, outputs: int, inputs: int) -> None:
         """Raise ExecutionError where a kernel would walk weights of another shape."""
-        if self._weights.shape != (outputs, inputs):
-            found, wanted = (shape_text(s) for s in (self._weights.shape, (outputs, inputs)))
+        if self.weights.shape != (outputs, inputs):
+            found, wanted = (shape_text(s) for s in (self.weights.shape, (outputs, inputs)))
             raise ExecutionError(f"a compiled kernel would walk {wanted} of weights {found}")
-
-    @property
-    def fits(self) -> bool:
-        """Whether sums and factors are not too large for compiled kernels."""
-        return self._outputs is not None
 
     def keep(self, vectors: int, memory: Memory) -> int:
         """Keep everything in blocks of ``vectors`` times 16 outputs, and return the address of a
         ``MatrixRecord``.
         """
-        assert self._outputs is not None
-        whole = packed(self._weights, vectors)
+        whole = packed(self.weights, vectors)
         blocks, steps, lanes, _ = whole.shape
-        arrays = self._outputs.fixed(lanes, lifted=True)
+        arrays = self.outputs.fixed(lanes, lifted=True)
         starts, constants = arrays["starts"][0], arrays["constants"][0]
         longs = vectors * LIFTED_BYTES // LONG
         record = MatrixRecord(

@@ -9,9 +9,10 @@ import numpy as np
 from luciole.ir import Array
 from luciole.ir.value import shape_text
 from luciole.kernels.core.allocation import placed
-from luciole.kernels.core.contract import NativeStep
+from luciole.kernels.core.contract import Built
 from luciole.kernels.core.errors import ExecutionError
 from luciole.kernels.core.memory import Memory, reach, turns
+from luciole.kernels.core.reasons import Declined
 from luciole.kernels.fixed_point.functions_16 import BITS, logistic, table, tanh
 from luciole.kernels.jit import LANES
 from luciole.kernels.recurrent import integer_lstm_steps as steps
@@ -37,27 +38,32 @@ class IntegerLSTM:
         kept = cell.forget if cell.input is None else cell.input
         self.gates = (kept, cell.forget, cell.candidate, cell.output)
 
-    def step(self) -> NativeStep | None:
-        """Make the step, None for diagonals of weights, where sums may be too large, and where some
-        gates are normalized and others are not.
+    def step(self) -> Built:
+        """Make the step; Declined where sums may be too large, None for diagonals of weights and
+        where some gates are normalized and others are not.
         """
         if any(gate.recurrent.weights.ndim != 2 for gate in self.gates):
             return None
         if len({gate.norm is None for gate in self.gates}) > 1:
             return None
         self._check()
-        matrices = {
-            "of_input": _joined([gate.input for gate in self.gates]),
-            "of_output": _joined([gate.recurrent for gate in self.gates]),
-        }
-        if self.cell.projection is not None:
-            matrices["projection"] = _joined([self.cell.projection])
-        if not all(matrix.fits for matrix in matrices.values()):
-            return None
-        kept = {name: matrix.keep(steps.GATES, self.memory) for name, matrix in matrices.items()}
-        fields = {"projection": 0} | kept | self._tensors() | self._rooms() | self._cells()
+        matrices = {"projection": 0}
+        for name, products in self._products().items():
+            matrix = _joined(products)
+            if isinstance(matrix, Declined):
+                return matrix
+            matrices[name] = matrix.keep(steps.GATES, self.memory)
+        fields = matrices | self._tensors() | self._rooms() | self._cells()
         record = steps.LSTMRecord(**fields | self._results())
         return self.memory.step(steps.lstm_steps.address, record)
+
+    def _products(self) -> dict[str, list[Product]]:
+        """List the products whose weights are joined, by the names of the joined ones."""
+        products = {
+            "of_input": [gate.input for gate in self.gates],
+            "of_output": [gate.recurrent for gate in self.gates],
+        }
+        return products | ({"projection": [self.cell.projection]} if self.cell.projection else {})
 
     def _check(self) -> None:
         """Raise ExecutionError for weights of other shapes than a kernel walks."""
@@ -172,10 +178,10 @@ def _fields(factor: Factor) -> dict[str, int]:
     return {"multiplier": int(factor.multiplier), "shift": int(factor.shift)}
 
 
-def _joined(products: Sequence[Product]) -> Matrix:
+def _joined(products: Sequence[Product]) -> Matrix | Declined:
     """Join the weights of gates: of each block of 16 cells, all gates one behind the other."""
     factors = [np.full(len(p.weights), p.factor.real) for p in products]
-    return Matrix(
+    return Matrix.of(
         _by_blocks([p.weights for p in products]),
         _by_blocks([p.bias for p in products]),
         products[0].zero,

@@ -15,7 +15,7 @@ from luciole.ir import Array, Value
 from luciole.ir.ops.activations import LIMITS
 from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.memory import Memory, Moves, reach, turns
-from luciole.kernels.core.reasons import decline
+from luciole.kernels.core.reasons import UNFIT, Declined
 from luciole.kernels.jit import LANES, Kernel
 from luciole.kernels.jit.processor import vector_registers
 from luciole.kernels.layers.floats import loops
@@ -41,18 +41,20 @@ ACTIVATIONS = {**LIMITS, TANH: (-np.inf, np.inf)}
 """Where results are cut off; what TANH does it does before."""
 
 
-def fits(activation: ActivationFunctionType, x: Array, y: Array, *constants: Value | None) -> bool:
-    """Return whether a kernel can be built: constant weights, tensors that are not empty and whose
-    places can be written in 32 bits, and an activation that clamps or is the hyperbolic tangent.
+def misfit(
+    activation: ActivationFunctionType, x: Array, y: Array, *constants: Value | None
+) -> Declined | None:
+    """Return None where a kernel can be built: constant weights, tensors that are not empty and
+    whose places can be written in 32 bits, and an activation that clamps or is the hyperbolic
+    tangent. Return the first reason why not elsewhere.
     """
     for value in constants:
         if value is not None and not value.is_constant:
-            decline(f"{value.name!r}, weights or a bias, is no constant")
-            return False
+            return Declined(f"{value.name!r}, weights or a bias, is no constant")
     if activation not in ACTIVATIONS:
-        decline(f"no compiled form with a fused {activation.name}")
-        return False
-    return 0 < min(x.size, y.size) <= max(x.size, y.size) <= MAX_PLACE
+        return Declined(f"no compiled form with a fused {activation.name}")
+    fits = 0 < min(x.size, y.size) <= max(x.size, y.size) <= MAX_PLACE
+    return None if fits else UNFIT
 
 
 class Layered(Protocol):
@@ -71,13 +73,13 @@ class Arrays(NamedTuple):
     y: Array
 
 
-def arrays_of(op: Layered, context: Context) -> Arrays | None:
-    """Return the arrays of a layer, None where no kernel can be built, see ``fits``."""
+def arrays_of(op: Layered, context: Context) -> Arrays | Declined:
+    """Return the arrays of a layer, Declined where no kernel can be built, see ``misfit``."""
     x, weights, bias = (*context.operands, None)[:3]
     (y,) = context.results
-    if x is None or weights is None or not fits(op.activation, x, y, *op.operands[1:]):
-        return None
-    return Arrays(x, weights, bias, y)
+    if x is None or weights is None:
+        return UNFIT
+    return misfit(op.activation, x, y, *op.operands[1:]) or Arrays(x, weights, bias, y)
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array, TensorType
-from luciole.kernels.core.contract import NativeStep
-from luciole.kernels.core.reasons import decline
+from luciole.kernels.core.contract import Built
+from luciole.kernels.core.reasons import Declined
 from luciole.kernels.fixed_point.arithmetic import (
     FRACTION,
     quantize_multiplier,
@@ -67,9 +67,9 @@ class ShortOutputs(Outputs):
     @classmethod
     def chosen(
         cls, weights: Array, bias: Array | None, to: Rescaling, scaling: Scaling
-    ) -> ShortOutputs | None:
+    ) -> ShortOutputs | Declined:
         """Make the outputs of centred ``weights`` [groups, o, ...], scaled as is asked for, or by a
-        more general way that gives the same; None where there is none.
+        more general way that gives the same; Declined where there is none.
         """
         shape = weights.shape[:2]
         begin = np.zeros(shape, np.int64)
@@ -80,7 +80,7 @@ class ShortOutputs(Outputs):
         most = sums.astype(np.float64) + np.abs(begin.astype(np.float64))
         fits = made._once_scaled(sums, most) if scaling == Scaling.ONCE else made._other(most)
         if fits is None:
-            decline("sums of products, or what they are scaled to, may be too large")
+            return Declined("sums of products, or what they are scaled to, may be too large")
         return fits
 
     def _once_scaled(self, sums: Longs, most: NDArray[np.float64]) -> ShortOutputs:
@@ -191,14 +191,14 @@ class ShortLayer(ByteLayer):
         """Make the builder for int16 ``x`` [images, height, width, channels]."""
         return cls(*sides, x.view(np.uint8), y, to=to, scaling=scaling)
 
-    def convolution(self, weights: Array, bias: Array | None) -> NativeStep | None:
+    def convolution(self, weights: Array, bias: Array | None) -> Built:
         """Compute windows over groups of channels. ``weights`` are [groups, o, kernel height,
-        kernel width, depth]. None where no compiled kernel can do it.
+        kernel width, depth]. Declined where no compiled kernel can do it.
         """
         wide = self._widened(weights)
         outputs = ShortOutputs.chosen(wide, bias, self.to, self.scaling)
-        if outputs is None:
-            return None
+        if isinstance(outputs, Declined):
+            return outputs
         scaling = outputs.scaling
         self.piece_steps = self._steps_of_pieces(wide)
 
@@ -228,14 +228,14 @@ class ShortDepthwise(ShortLayer, ChannelRows):
 
     item: ClassVar[int] = ITEM
 
-    def depthwise(self, weights: Array, bias: Array | None) -> NativeStep | None:
+    def depthwise(self, weights: Array, bias: Array | None) -> Built:
         """Compute windows over each channel. ``weights`` are [channels, kernel height, kernel
         width].
         """
         wide = self._widened(weights)
         outputs = ShortOutputs.chosen(wide[None], bias, self.to, self.scaling)
-        if outputs is None:
-            return None
+        if isinstance(outputs, Declined):
+            return outputs
         found, scaling = outputs, outputs.scaling
         if found.scaling in pair_tiles.LONGS:
             plain = ShortLayer(

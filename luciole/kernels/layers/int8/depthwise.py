@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from luciole.ir import Array
-from luciole.kernels.core.contract import NativeStep
+from luciole.kernels.core.contract import Built
+from luciole.kernels.core.reasons import Declined
 from luciole.kernels.jit import Kernel
 from luciole.kernels.layers.int8 import dot_tiles
 from luciole.kernels.layers.int8.byte_layer import ZERO
@@ -19,11 +20,11 @@ from luciole.kernels.layers.int8.layer import IntegerLayer
 class DepthwiseLayer(IntegerLayer, ChannelRows):
     """Builder of one layer's step."""
 
-    def depthwise(self, weights: Array, bias: Array | None) -> NativeStep | None:
+    def depthwise(self, weights: Array, bias: Array | None) -> Built:
         """Compute windows over each channel. ``weights`` are [channels, taps]."""
         outputs = self.outputs(weights[None], bias, exact=False)
-        if outputs is None:
-            return None
+        if isinstance(outputs, Declined):
+            return outputs
         found, lifted = outputs, outputs.lifted
         taps, again = _in_bytes(weights.astype(np.int64) - self.to.weights_zero)
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array, TensorType, UnsupportedError, Value
 from luciole.ir.quantization import Affine, rounded
-from luciole.kernels.core.building import accepted
+from luciole.kernels.core.reasons import Declined, accepted
 
 Floats = NDArray[np.float32]
 
@@ -115,7 +115,7 @@ def one_scale(weights: Value, *, alike: bool = False) -> np.float32 | None:
     ``alike``: several scales that are the same count as one.
     """
     scales = accepted(weight_scales, weights, 0)
-    if scales is None:
+    if isinstance(scales, Declined):
         return None
     one = len(scales) == 1 or (alike and bool(np.all(scales == scales[0])))
     return np.float32(scales[0]) if one else None

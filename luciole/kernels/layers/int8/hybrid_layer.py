@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array
 from luciole.kernels.core.contract import NativeStep
-from luciole.kernels.core.reasons import decline
+from luciole.kernels.core.reasons import Declined
 from luciole.kernels.jit import Kernel
 from luciole.kernels.layers.floats.layer import ACTIVATIONS, TANH, by_lanes, starts
 from luciole.kernels.layers.geometry.pixel_tiles import Clamp
@@ -20,13 +20,12 @@ from luciole.kernels.layers.int8.byte_records import ImageGrid, QuantizeRecord
 from luciole.kernels.layers.int8.channel_rows import ChannelRows, Longs
 from luciole.schema.enums import ActivationFunctionType
 
+WIDE_SUMS = Declined("sums of products may leave 32 bits")
+
 
 def may_overflow(products: int, *, asymmetric: bool) -> bool:
     """Return whether a sum of so many products may not fit into int32."""
-    overflows = products * (255 if asymmetric else 127) * 128 >= 2**31
-    if overflows:
-        decline("sums of products may leave 32 bits")
-    return overflows
+    return products * (255 if asymmetric else 127) * 128 >= 2**31
 
 
 @dataclass(kw_only=True)

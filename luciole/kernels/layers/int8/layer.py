@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array, TensorType
 from luciole.ir.dtypes import NUMPY
-from luciole.kernels.core.building import accepted
-from luciole.kernels.core.contract import NativeStep
-from luciole.kernels.core.reasons import decline
+from luciole.kernels.core.contract import Built
+from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.fixed_point.arithmetic import quantize_multiplier
 from luciole.kernels.jit import LANES, Kernel
 from luciole.kernels.jit.processor import vector_registers
@@ -53,6 +52,9 @@ def unsigned(dtype: TensorType) -> int:
     return ZERO if dtype == TensorType.INT8 else 0
 
 
+NO_CODE = Declined("a zero point is none of its tensor's integers")
+
+
 @dataclass(frozen=True)
 class Outputs:
     """Starts of sums of products and factors of results, [groups, o]."""
@@ -64,8 +66,8 @@ class Outputs:
     @classmethod
     def of(
         cls, weights: Array, bias: Array | None, to: Rescaling, zero: int, *, exact: bool
-    ) -> Outputs | None:
-        """Make the outputs of signed ``weights`` [groups, o, ...]; None where sums may be too
+    ) -> Outputs | Declined:
+        """Make the outputs of signed ``weights`` [groups, o, ...]; Declined where sums may be too
         large, or steps too small or too large for the compiled kernels.
         """
         shape = weights.shape[:2]
@@ -77,8 +79,7 @@ class Outputs:
         factors = np.broadcast_to(to.factors, shape[0] * shape[1]).reshape(shape)
         made = cls(begin, factors, to)
         if not made.fits(most, exact=exact):
-            decline("sums of products, or what they are scaled to, may leave 32 bits")
-            return None
+            return Declined("sums of products, or what they are scaled to, may leave 32 bits")
         return made
 
     def of_channels(self, channels: Longs) -> Outputs:
@@ -99,7 +100,7 @@ class Outputs:
         if exact:
             return bool((most * self.factors).max(initial=0) < 2**31 - 1)
         found = accepted(quantize_multiplier, self.factors)
-        if found is None:
+        if isinstance(found, Declined):
             return False
         multiplier, shift = found
         lifted = most * 2.0 ** np.maximum(shift, 0)
@@ -175,24 +176,23 @@ class IntegerLayer(ByteLayer):
         self.zero = self.to.input_zero + self.turned
         super().__post_init__()
 
-    def outputs(self, weights: Array, bias: Array | None, *, exact: bool) -> Outputs | None:
-        """Return how sums become results, None where no compiled kernel can do it. ``weights`` are
-        [groups, o, ...].
+    def outputs(self, weights: Array, bias: Array | None, *, exact: bool) -> Outputs | Declined:
+        """Return how sums become results, Declined where no compiled kernel can do it.
+        ``weights`` are [groups, o, ...].
         """
         limits = np.iinfo(weights.dtype)
         if not (0 <= self.zero < 256 and limits.min <= self.to.weights_zero <= limits.max):
-            decline("a zero point is none of its tensor's integers")
-            return None
+            return NO_CODE
         centred = weights.astype(np.int64) - self.to.weights_zero
         return Outputs.of(centred, bias, self.to, self.zero, exact=exact)
 
-    def convolution(self, weights: Array, bias: Array | None, *, exact: bool) -> NativeStep | None:
+    def convolution(self, weights: Array, bias: Array | None, *, exact: bool) -> Built:
         """Compute windows over groups of channels. ``weights`` are [groups, o, kernel height,
         kernel width, depth].
         """
         outputs = self.outputs(weights, bias, exact=exact)
-        if outputs is None:
-            return None
+        if isinstance(outputs, Declined):
+            return outputs
         centred, common = signed_weights(weights, self.to.weights_zero)
         together = 1 if common else self._together(centred)
         if together > 1:
