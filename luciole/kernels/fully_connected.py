@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from luciole.ir import Array, TensorType, UnsupportedError, Value
+from luciole.ir.analysis.fixed_point import quantize_multiplier
 from luciole.ir.blockwise import Blockwise, blocks_of
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.value import element_count
@@ -15,7 +16,6 @@ from luciole.kernels.core.contract import Built, Context
 from luciole.kernels.core.limits import room
 from luciole.kernels.core.reasons import UNFIT, Declined, accepted
 from luciole.kernels.core.registry import native, reference
-from luciole.kernels.fixed_point.arithmetic import quantize_multiplier
 from luciole.kernels.layers.floats.blocks import BlockLayer, pays, takes
 from luciole.kernels.layers.floats.layer import Arrays, FloatLayer, Geometry, arrays_of
 from luciole.kernels.layers.int8 import hybrid

@@ -6,17 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array, LucioleError, TensorType, UnsupportedError
-from luciole.ir.ops.l2_normalization import L2Normalization
-from luciole.ir.quantization import per_tensor
-from luciole.kernels.arrays.fused_activation import activate
-from luciole.kernels.core.limits import room
-from luciole.kernels.core.registry import reference
-from luciole.kernels.fixed_point.arithmetic import (
+from luciole.ir.analysis.fixed_point import (
     fixed_result,
     high_multiply,
     multiply,
     rounding_divide,
 )
+from luciole.ir.ops.l2_normalization import L2Normalization
+from luciole.ir.quantization import per_tensor
+from luciole.kernels.arrays.fused_activation import activate
+from luciole.kernels.core.limits import room
+from luciole.kernels.core.registry import reference
 from luciole.schema.enums import ActivationFunctionType
 
 EPSILON = 1e-6

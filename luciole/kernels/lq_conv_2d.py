@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array, TensorType, learned_levels
-from luciole.ir.ops.activations import APPLIED
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.allocation import placed
@@ -27,7 +26,13 @@ from luciole.kernels.layers.geometry.spans import Axis, Span, Spans, spans
 from luciole.kernels.layers.geometry.windows import patches
 from luciole.kernels.layers.levels import counting, tiles
 from luciole.kernels.layers.levels.encoding import Encoding
-from luciole.kernels.layers.levels.layer import LevelsLayer, ending, or_zero, without_padding
+from luciole.kernels.layers.levels.layer import (
+    LevelsLayer,
+    Operands,
+    ending,
+    or_zero,
+    without_padding,
+)
 from luciole.kernels.layers.levels.tiling import Tiling
 from luciole.kernels.portable.calls import CCall, PortableContext, portable
 from luciole.kernels.portable.floats import activated
@@ -134,13 +139,10 @@ def build(op: LQConv2D, context: Context) -> NativeStep | None:
     """Lay weights out by groups of outputs, [kernel position, word, plane, output], and settle for
     every output pixel which taps lie inside.
     """
-    x, ax, aw, binary, bias, offsets = [*context.operands, None, None][:6]
-    if x is None or ax is None or aw is None or binary is None:
+    operands, y = Operands.of(op, context), context.results[0]
+    if operands is None or not operands.x.size or not y.size:
         return None
-    constant = all(value is None or value.is_constant for value in op.operands[1:])
-    y = context.results[0]
-    if not constant or op.activation not in APPLIED or not x.size or not y.size:
-        return None
+    x, ax, aw, binary, bias, offsets = operands
     geometry = _Geometry.of(op, x.shape, binary.shape[2:4])
     if len(geometry.rows.runs) * len(geometry.columns.runs) > MAX_BORDER_CASES:
         return None

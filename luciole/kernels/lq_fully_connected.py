@@ -7,13 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from luciole.ir import Array, TensorType, learned_levels
-from luciole.ir.ops.activations import APPLIED
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.layers.levels import counting
-from luciole.kernels.layers.levels.layer import LevelsLayer, or_zero
+from luciole.kernels.layers.levels.layer import LevelsLayer, Operands, or_zero
 from luciole.kernels.portable.calls import CCall, PortableContext, portable
 from luciole.kernels.portable.floats import activated
 from luciole.kernels.portable.levels import layer_calls
@@ -45,17 +44,14 @@ def lq_fully_connected(
 @native(LQFullyConnected, TensorType.FLOAT32)
 def build(op: LQFullyConnected, context: Context) -> NativeStep | None:
     """Pack the weights of a layer whose operands are constant."""
-    x, ax, aw, binary, bias, offsets = [*context.operands, None, None][:6]
-    if x is None or ax is None or aw is None or binary is None:
+    operands = Operands.of(op, context)
+    if operands is None:
         return None
-    constant = all(value is None or value.is_constant for value in op.operands[1:])
-    y = context.results[0]
-    if not constant or op.activation not in APPLIED:
-        return None
+    x, ax, aw, binary, bias, offsets = operands
     layer = LevelsLayer(
         op.hidden_size, op.input_offset, op.activation, ax, aw, binary, bias, offsets
     )
-    return counting.step(layer, x, y)
+    return counting.step(layer, x, context.results[0])
 
 
 @portable(LQFullyConnected, TensorType.FLOAT32)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from luciole.ir import Array, TensorType, UnsupportedError, Value
+from luciole.ir.analysis.fixed_point import quantize_multiplier
 from luciole.ir.dtypes import NUMPY, PACKED
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.quantization import Affine, per_tensor
@@ -14,7 +15,6 @@ from luciole.kernels.core.reasons import UNFIT, Declined, accepted
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import conversions, lookups, scaling
 from luciole.kernels.elements.scaling import Scaling
-from luciole.kernels.fixed_point.arithmetic import quantize_multiplier
 from luciole.kernels.portable.calls import CCall, PortableContext, portable
 from luciole.kernels.portable.integers import check_grid, tabulated
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from luciole.ir import Array, TensorType, UnsupportedError
+from luciole.ir.analysis.fixed_point import multiply, quantize_multiplier, requantized
 from luciole.ir.ops.activations import LIMITS
 from luciole.ir.ops.svdf import SVDF
 from luciole.ir.quantization import per_tensor
@@ -14,7 +15,6 @@ from luciole.kernels.core.contract import Built, Context, NativeStep
 from luciole.kernels.core.memory import Memory, reach, turns
 from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.core.registry import native, reference
-from luciole.kernels.fixed_point.arithmetic import multiply, quantize_multiplier, requantized
 from luciole.kernels.fixed_point.scalars import factor_fields
 from luciole.kernels.jit import LANES
 from luciole.kernels.layers.floats.layer import FloatLayer, Geometry

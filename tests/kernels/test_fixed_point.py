@@ -11,9 +11,7 @@ import numpy as np
 import pytest
 
 from luciole.ir import Array, LucioleError, TensorType, UnsupportedError, Value
-from luciole.ir.ops.conv_2d import Conv2D
-from luciole.ir.quantization import per_tensor
-from luciole.kernels.fixed_point.arithmetic import (
+from luciole.ir.analysis.fixed_point import (
     activation_range,
     high_multiply,
     multiply,
@@ -22,6 +20,8 @@ from luciole.kernels.fixed_point.arithmetic import (
     requantized,
     rounding_divide,
 )
+from luciole.ir.ops.conv_2d import Conv2D
+from luciole.ir.quantization import per_tensor
 from luciole.kernels.fixed_point.functions import inverse_root
 from luciole.schema.enums import ActivationFunctionType
 from luciole.schema.tables import QuantizationParameters

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from luciole.ir import Array
 from luciole.kernels import jit
 from luciole.kernels.core.budget import PAUSED, SPENT, Budget, Control
+from luciole.kernels.core.call_table import call_at, table_of
 from luciole.kernels.core.contract import NativeStep
 from luciole.kernels.core.memory import Memory, reach, turns
 from luciole.kernels.jit.record import Record, reader
@@ -34,13 +35,6 @@ class Moves(Record):
 
     table: int
     count: int
-
-
-class Call(Record):
-    """A kernel and its record."""
-
-    kernel: int
-    record: int
 
 
 class LoopRecord(Record):
@@ -87,8 +81,7 @@ MOST = 1 << 20
 TIME = Control.offset("seconds")
 """Where there is room for the time."""
 
-_move_at, _moves_at, _call_at = reader(Move), reader(Moves), reader(Call)
-_control_at = reader(Control)
+_move_at, _moves_at, _control_at = reader(Move), reader(Moves), reader(Control)
 
 
 @dataclass(frozen=True)
@@ -151,7 +144,7 @@ class Loop:
             condition=0 if condition is None else _whole(condition),
             asked=len(asks),
             calls=len(asks) + len(body),
-            steps=_calls([*asks, *body], memory),
+            steps=table_of([*asks, *body], memory),
             first=_moves(self.first, memory, count),
             shown=_moves(self.shown, memory, count),
             writes=_moves(self.writes, memory, count),
@@ -165,13 +158,6 @@ class Loop:
         nested = any(step.is_paused is not None for step in (*asks, *body))
         kernel = _loop(condition is None, nested)
         return replace(memory.step(kernel.address, record), is_paused=budget.is_paused)
-
-
-def _calls(steps: Sequence[NativeStep], memory: Memory) -> int:
-    """Keep steps and all that they own, and return the address of their table."""
-    memory.arrays += [array for step in steps for array in (step.record, *step.owns)]
-    rows = [Call(kernel=step.address, record=_whole(step.record)) for step in steps]
-    return memory.table(rows, Call)
 
 
 def _moves(parts: Sequence[Part], memory: Memory, count: int = 1) -> int:
@@ -208,7 +194,7 @@ def _begin(r: LoopRecord, control: Control) -> None:
 def _run(r: LoopRecord, control: Control, row: int, end: int, nested: bool) -> int:
     """Run the kernels from a row up to another; gives that, or the row of a loop that pauses."""
     while row < end:
-        call = _call_at(r.steps, row)
+        call = call_at(r.steps, row)
         jit.call(call.kernel, call.record)
         if nested and control.paused:
             break

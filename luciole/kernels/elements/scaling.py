@@ -10,13 +10,13 @@ from functools import cache
 import numpy as np
 
 from luciole.ir import Array, TensorType
+from luciole.ir.analysis.fixed_point import multiply, requantized
 from luciole.ir.dtypes import tensor_type
 from luciole.kernels import jit
 from luciole.kernels.core.contract import NativeStep
 from luciole.kernels.core.memory import Memory, reach
 from luciole.kernels.elements import strided
 from luciole.kernels.elements.conversions import KINDS
-from luciole.kernels.fixed_point.arithmetic import multiply, requantized
 from luciole.kernels.fixed_point.compiled import Factor, FactorRecord, by_factor, factor_at
 from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector.conversions import integers_at

@@ -1,4 +1,4 @@
-"""TFLite's fixed-point factors inside of compiled kernels, bit for bit those of ``arithmetic``."""
+"""TFLite's fixed-point factors inside of compiled kernels, bit for bit those of ``ir.analysis``."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TypeAlias
 import numpy as np
 
 from luciole.ir import Array
+from luciole.ir.analysis.fixed_point import BITS
 from luciole.kernels import jit
-from luciole.kernels.fixed_point.arithmetic import BITS
 from luciole.kernels.jit.record import Record, reader
 
 HALF = 1 << (BITS - 1)
@@ -63,7 +63,9 @@ def factor_at(table: int, row: int) -> Given:
 
 @jit.merged
 def by_factor(x: Whole, factor: Given) -> Whole:
-    """Multiply a number, the lower 32 bits of which count, by a factor: ``arithmetic.multiply``."""
+    """Multiply a number, the lower 32 bits of which count, by a factor, as
+    ``ir.analysis.fixed_point.multiply`` does.
+    """
     multiplier, up, half, negative, bits = factor
     raised = np.int64(np.int32(x << up))
     upper = (raised * multiplier + HALF) >> BITS

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array
-from luciole.kernels.fixed_point.arithmetic import BITS, high_multiply, rounding_divide
+from luciole.ir.analysis.fixed_point import BITS, high_multiply, rounding_divide
 
 Numbers = NDArray[np.int64]
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array
+from luciole.ir.analysis.fixed_point import rounding_divide
 from luciole.kernels.core.allocation import placed
-from luciole.kernels.fixed_point.arithmetic import rounding_divide
 
 Numbers = NDArray[np.int64]
 

@@ -1,11 +1,11 @@
-"""Fixed-point arithmetic inside of kernels, number by number: exactly what ``arithmetic`` does."""
+"""Fixed-point arithmetic inside of kernels, number by number: as ``ir.analysis`` has it."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from luciole.ir.analysis.fixed_point import BITS, Integers
 from luciole.kernels import jit
-from luciole.kernels.fixed_point.arithmetic import BITS, Integers
 
 
 def factor_fields(name: str, factor: tuple[Integers, Integers]) -> dict[str, int]:

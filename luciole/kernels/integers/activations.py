@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array, LucioleError, Op, TensorType
+from luciole.ir.analysis.fixed_point import fixed_result
 from luciole.ir.ops import activations
 from luciole.kernels.core.registry import reference
 from luciole.kernels.elements import lookups
-from luciole.kernels.fixed_point.arithmetic import fixed_result
 from luciole.kernels.integers.elementwise_unary import parameters
 
 INT16 = TensorType.INT16

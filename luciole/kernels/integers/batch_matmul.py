@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from luciole.ir import Array, TensorType
+from luciole.ir.analysis.fixed_point import quantize_multiplier
 from luciole.ir.ops.batch_matmul import BatchMatMul
 from luciole.ir.quantization import per_tensor
 from luciole.ir.value import shape_text
@@ -20,7 +21,6 @@ from luciole.kernels.core.memory import Memory
 from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements.conversions import KINDS
-from luciole.kernels.fixed_point.arithmetic import quantize_multiplier
 from luciole.kernels.integers.batch_matmul_bytes import ByteProduct
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.record import Record, reader

@@ -13,6 +13,15 @@ from typing import TypeVar
 import numpy as np
 
 from luciole.ir import Array, Op, TensorType
+from luciole.ir.analysis.fixed_point import (
+    Integers,
+    activation_range,
+    high_multiply,
+    multiply,
+    quantize_multiplier,
+    requantized,
+    rounding_divide,
+)
 from luciole.ir.ops import comparisons
 from luciole.ir.ops import elementwise_binary as ops
 from luciole.ir.ops.prelu import PRelu
@@ -24,15 +33,6 @@ from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements.integer_pairs import Function, Pairs, step
 from luciole.kernels.elementwise_binary import refuse_zeros
-from luciole.kernels.fixed_point.arithmetic import (
-    Integers,
-    activation_range,
-    high_multiply,
-    multiply,
-    quantize_multiplier,
-    requantized,
-    rounding_divide,
-)
 from luciole.kernels.fixed_point.compiled import ONE, Factor
 from luciole.kernels.fixed_point.functions import leading_zeros, reciprocal
 from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable

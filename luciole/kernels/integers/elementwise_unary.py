@@ -9,6 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from luciole.ir import Array, LucioleError, Op, TensorType
+from luciole.ir.analysis.fixed_point import multiply, quantize_multiplier, rounding_divide
 from luciole.ir.dtypes import NUMPY, tensor_type
 from luciole.ir.ops import activations, elementwise_unary
 from luciole.ir.ops.gelu import Gelu
@@ -19,7 +20,6 @@ from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import lookups, scaling
 from luciole.kernels.elements.scaling import Scaling
-from luciole.kernels.fixed_point.arithmetic import multiply, quantize_multiplier, rounding_divide
 from luciole.kernels.fixed_point.compiled import ONE
 from luciole.kernels.fixed_point.functions import inverse_root, saturated
 from luciole.kernels.fixed_point.tables import Function, in_c, interpolated, looked_up, pieces

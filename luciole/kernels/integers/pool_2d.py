@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 
 from luciole.ir import Array, TensorType
+from luciole.ir.analysis.fixed_point import activation_range
 from luciole.ir.ops.pool_2d import AveragePool2D, MaxPool2D, Pool2D
 from luciole.ir.quantization import is_affine, per_tensor
 from luciole.kernels import jit
@@ -18,7 +19,6 @@ from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import strided
 from luciole.kernels.elements.conversions import KINDS
-from luciole.kernels.fixed_point.arithmetic import activation_range
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.vector.byte_functions import quotients
 from luciole.kernels.jit.vector.bytes import (

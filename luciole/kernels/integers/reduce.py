@@ -8,6 +8,12 @@ from typing import Any
 import numpy as np
 
 from luciole.ir import Array, LucioleError, TensorType, UnsupportedError
+from luciole.ir.analysis.fixed_point import (
+    mean_multiplier,
+    multiply,
+    multiply_wide,
+    quantize_multiplier,
+)
 from luciole.ir.ops.reduce import Mean, ReduceMax, ReduceMin, ReduceProd, Reduction, Sum
 from luciole.ir.quantization import is_affine, per_tensor
 from luciole.ir.rules import product
@@ -18,12 +24,6 @@ from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import strided
 from luciole.kernels.elements.conversions import KINDS
-from luciole.kernels.fixed_point.arithmetic import (
-    mean_multiplier,
-    multiply,
-    multiply_wide,
-    quantize_multiplier,
-)
 from luciole.kernels.fixed_point.functions import saturated
 from luciole.kernels.integers.elementwise_binary_bytes import rounding
 from luciole.kernels.jit import LANES

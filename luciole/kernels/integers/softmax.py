@@ -7,6 +7,14 @@ from functools import cache
 import numpy as np
 
 from luciole.ir import Array, LucioleError, TensorType, UnsupportedError
+from luciole.ir.analysis.fixed_point import (
+    BITS,
+    fixed_result,
+    high_multiply,
+    multiply,
+    quantize_multiplier,
+    rounding_divide,
+)
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops.softmax import Distribution, LogSoftmax, Softmax
 from luciole.ir.quant import Grid
@@ -19,14 +27,6 @@ from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import strided
 from luciole.kernels.elements.conversions import KINDS
-from luciole.kernels.fixed_point.arithmetic import (
-    BITS,
-    fixed_result,
-    high_multiply,
-    multiply,
-    quantize_multiplier,
-    rounding_divide,
-)
 from luciole.kernels.fixed_point.compiled import Factor, FactorRecord, Whole, by_factor, factor_at
 from luciole.kernels.fixed_point.functions import exp, leading_zeros, log, reciprocal
 from luciole.kernels.fixed_point.tables import STEPS, interpolated, pieces

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from luciole.ir import Array, LucioleError, Op, TensorType, UnsupportedError
+from luciole.ir.analysis.fixed_point import quantize_multiplier
 from luciole.ir.value import element_count
 from luciole.kernels.core.evaluation import computed
-from luciole.kernels.fixed_point.arithmetic import quantize_multiplier
 from luciole.kernels.layers.int8.rescale import Rescaling
 from luciole.kernels.portable.calls import CCall, Field, PortableContext
 

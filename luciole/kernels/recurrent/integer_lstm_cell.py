@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array, LucioleError, UnsupportedError
-from luciole.ir.ops.unidirectional_sequence_lstm import LSTMLayer
-from luciole.ir.quantization import per_tensor
-from luciole.ir.recurrent import GATES
-from luciole.kernels.fixed_point.arithmetic import (
+from luciole.ir.analysis.fixed_point import (
     Integers,
     multiply,
     quantize_multiplier,
     rounding_divide,
 )
+from luciole.ir.ops.unidirectional_sequence_lstm import LSTMLayer
+from luciole.ir.quantization import per_tensor
+from luciole.ir.recurrent import GATES
 from luciole.kernels.fixed_point.functions import inverse_root
 from luciole.kernels.fixed_point.functions_16 import BITS, ONE, logistic, saturated, tanh
 from luciole.kernels.recurrent.operands import Arrays

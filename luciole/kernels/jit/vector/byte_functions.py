@@ -107,8 +107,8 @@ def quotients(builder: Builder, x: Vector, count: Int64) -> Vector:
 def rescaled_lanes(
     builder: Builder, x: Vector, multiplier: Int64, half: Int64, negative: Int64, bits: Int64
 ) -> Vector:
-    """Multiply x by a factor of at most 1, as ``fixed_point.arithmetic.multiply`` has it: the upper
-    half of the product with a multiplier, then halves away from zero, for
+    """Multiply x by a factor of at most 1, as ``ir.analysis.fixed_point.multiply`` does: the upper
+    half of the product with a multiplier, then halves away from zero. For
     ``integers.elementwise_binary_bytes``.
     """
     x = builder.sext(builder.extract_value(x, 0), LONGS)

@@ -1,5 +1,5 @@
 """Sums of integers in vector registers as results of quantized layers: scaled, rounded, cut off and
-written as bytes. Exactly what ``luciole.kernels.fixed_point.arithmetic`` computes one by one.
+written as bytes. Exactly what ``luciole.ir.analysis.fixed_point`` computes one by one.
 """
 
 from __future__ import annotations

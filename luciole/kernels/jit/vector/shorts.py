@@ -126,7 +126,7 @@ def with_integers(builder: Builder, tile: Vectors, integers: Vectors) -> Same:
 def rescaled_once(builder: Builder, tile: Vectors, constants: Address) -> Same:
     """Scale sums, raised by 2^31 so that they have no sign, to steps of the result, rounding once,
     halves up: the upper half of the product with a multiplier, plus an addend, and that shifted
-    down. ``fixed_point.arithmetic.multiply_wide`` of factors below 1.
+    down. ``ir.analysis.fixed_point.multiply_wide`` of factors below 1.
     """
     vectors = tile.kind.shape[1]
     results = []
@@ -161,7 +161,7 @@ def rescaled_by_shifts(builder: Builder, tile: Vectors, constants: Address) -> S
 
 @emits
 def rescaled_longs(builder: Builder, tile: Vectors, constants: Address) -> IntsLike:
-    """Scale sums of int64 to steps of the result: ``fixed_point.arithmetic.multiply_wide``."""
+    """Scale sums of int64 to steps of the result: ``ir.analysis.fixed_point.multiply_wide``."""
     vectors = tile.kind.shape[1]
     results = []
     for i in range(tile.kind.count):

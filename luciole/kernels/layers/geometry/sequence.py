@@ -8,9 +8,10 @@ from typing import NamedTuple
 from luciole.ir import Array
 from luciole.kernels import jit
 from luciole.kernels.core.allocation import placed
+from luciole.kernels.core.call_table import Call, call_at, table_of
 from luciole.kernels.core.contract import NativeStep
-from luciole.kernels.core.memory import Memory, reach
-from luciole.kernels.jit.record import Record, reader
+from luciole.kernels.core.memory import Memory
+from luciole.kernels.jit.record import Record
 
 
 class Tiled(Record):
@@ -42,21 +43,11 @@ class First(NamedTuple):
     record: Record
 
 
-class Call(Record):
-    """A kernel and its record."""
-
-    kernel: int
-    record: int
-
-
 class Calls(Record):
     """A table of calls."""
 
     table: int
     count: int
-
-
-_call_at = reader(Call)
 
 
 def in_sequence(
@@ -80,11 +71,8 @@ def in_sequence(
 
 def one_by_one(*steps: NativeStep) -> NativeStep:
     """Make a step that does several whole steps, each behind the other, by one thread."""
-    memory = Memory([array for step in steps for array in (step.record, *step.owns)])
-    calls = [
-        Call(kernel=step.address, record=reach(step.record, step.record.nbytes)) for step in steps
-    ]
-    record = Calls(table=memory.table(calls, Call), count=len(calls))
+    memory = Memory()
+    record = Calls(table=table_of(steps, memory), count=len(steps))
     return memory.step(_sequence.address, record)
 
 
@@ -110,5 +98,5 @@ def _share(parts: Sequence[Part], thread: int, threads: int) -> list[Part]:
 @jit.kernel
 def _sequence(r: Calls) -> None:
     for i in range(r.count):
-        call = _call_at(r.table, i)
+        call = call_at(r.table, i)
         jit.call(call.kernel, call.record)

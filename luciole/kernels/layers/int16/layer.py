@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array, TensorType
-from luciole.kernels.core.contract import Built
-from luciole.kernels.core.reasons import Declined
-from luciole.kernels.fixed_point.arithmetic import (
+from luciole.ir.analysis.fixed_point import (
     FRACTION,
     quantize_multiplier,
     reduced_multiplier,
 )
+from luciole.kernels.core.contract import Built
+from luciole.kernels.core.reasons import Declined
 from luciole.kernels.jit import LANES, Kernel
 from luciole.kernels.layers.floats.layer import by_lanes
 from luciole.kernels.layers.int8.byte_layer import ByteLayer, Side, steps_of_pieces

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array, TensorType
+from luciole.ir.analysis.fixed_point import quantize_multiplier
 from luciole.ir.dtypes import NUMPY
 from luciole.kernels.core.contract import Built
 from luciole.kernels.core.reasons import Declined, accepted
-from luciole.kernels.fixed_point.arithmetic import quantize_multiplier
 from luciole.kernels.jit import LANES, Kernel
 from luciole.kernels.jit.processor import vector_registers
 from luciole.kernels.jit.vector.fixed_point import ByteLimits

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array, LucioleError, TensorType, Value
-from luciole.ir.quantization import Affine, per_tensor
-from luciole.kernels.fixed_point.arithmetic import (
+from luciole.ir.analysis.fixed_point import (
     activation_range,
     multiply,
     multiply_wide,
     quantize_multiplier,
     requantized,
 )
+from luciole.ir.quantization import Affine, per_tensor
 from luciole.schema.enums import ActivationFunctionType
 
 INT4, INT8, UINT8, INT16 = (

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.ir import Array, learned_levels
-from luciole.ir.ops.activations import LIMITS
+from luciole.ir import Array, Op, learned_levels
+from luciole.ir.ops.activations import APPLIED, LIMITS
+from luciole.kernels.core.contract import Context
 from luciole.kernels.layers.levels.encoding import Encoding
 from luciole.schema.enums import ActivationFunctionType
 
@@ -41,6 +42,31 @@ def ending(activation: ActivationFunctionType) -> Ending:
     """
     low, high = LIMITS.get(activation, (-np.inf, np.inf))
     return low, high, int(activation == ActivationFunctionType.TANH)
+
+
+class Operands(NamedTuple):
+    """The arrays of a layer of learned levels, in the order of a file."""
+
+    x: Array
+    ax: Array
+    aw: Array
+    binary: Array
+    bias: Array | None
+    offsets: Array | None
+
+    @classmethod
+    def of(cls, op: Op, context: Context) -> Operands | None:
+        """Take a builder's arrays; None where one but the input is computed when the model runs,
+        or the fused activation is none that compiled kernels apply.
+        """
+        x, ax, aw, binary, *optional = context.operands
+        if x is None or ax is None or aw is None or binary is None:
+            return None
+        constant = all(value is None or value.is_constant for value in op.operands[1:])
+        if not constant or op.attributes()["activation"] not in APPLIED:
+            return None
+        bias, offsets = (*optional, None, None)[:2]
+        return cls(x, ax, aw, binary, bias, offsets)
 
 
 @dataclass(frozen=True)
@@ -78,12 +104,12 @@ class LevelsLayer:
         """Words of one plane of a row of inputs."""
         return -(-self.inputs // learned_levels.WORD)
 
-    @property
+    @cached_property
     def words(self) -> NDArray[np.uint32]:
         """The weights' words without padding bits, [o, kw, ceil(n / 32)]."""
         return without_padding(self.binary, self.inputs)
 
-    @property
+    @cached_property
     def sums(self) -> NDArray[np.float64]:
         """The sum of every output's weights, [o]."""
         n, octets = self.inputs, np.ascontiguousarray(self.words).view(np.uint8)
