@@ -65,8 +65,9 @@ class Table(NamedTuple):
 @cache
 def table() -> Table:
     """What was measured."""
-    found = json.loads(TABLE.read_text())
-    return Table({name: Cost(*cost) for name, cost in found["files"].items()}, found["two_cores"])
+    measured = json.loads(TABLE.read_text())
+    files = {name: Cost(*cost) for name, cost in measured["files"].items()}
+    return Table(files, measured["two_cores"])
 
 
 class Recorder:
@@ -105,12 +106,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Recorder())
 
 
-def sentence(folders: Sequence[str]) -> str:
+def sentence(folders: Sequence[str], costs: Table) -> str:
     """How long the tests of folders or files take, and how less is to be had."""
-    found = table().files.items()
-    seconds = sum(c.seconds for name, c in found if any(name.startswith(f) for f in folders))
+    files = costs.files.items()
+    seconds = sum(c.seconds for name, c in files if any(name.startswith(f) for f in folders))
     if "tests" in folders:
-        both = table().two_cores / 60
+        both = costs.two_cores / 60
         return (
             f"all tests take more than {seconds / 60:.0f} minutes, {both:.0f} on two cores with "
             "-n 2; -m quick takes a sample of them"
@@ -125,7 +126,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if reporter is None or is_worker(config) or narrowed:
         return
     folders = [str(Path(arg.partition("::")[0]).absolute()) for arg in config.args]
-    text = sentence([f.removeprefix(f"{ROOT}/") for f in folders])
+    text = sentence([f.removeprefix(f"{ROOT}/") for f in folders], table())
     if text:
         reporter.write_line(text)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.durations import ROOT, UNKNOWN, Cost, place, sample, sentence, table
+from tests.durations import ROOT, UNKNOWN, Cost, Table, place, sample, sentence, table
 
 FILES = {str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py")}
 
@@ -56,9 +56,13 @@ def test_workers_begin_with_the_files_that_take_longest() -> None:
 
 
 def test_it_is_said_how_long_tests_take() -> None:
-    assert sentence(["tests"]).startswith("all tests take more than ")
-    assert "these tests take about" in sentence(["tests/ops"])
-    assert sentence(["tests/test_value.py"]) == ""
+    files = {"tests/ops/test_a.py": 40.0, "tests/ops/test_b.py": 50.0, "tests/test_c.py": 120.0}
+    costs = Table({name: Cost(1, seconds, seconds) for name, seconds in files.items()}, 125)
+    assert sentence(["tests"], costs).startswith(
+        "all tests take more than 4 minutes, 2 on two cores"
+    )
+    assert sentence(["tests/ops"], costs) == "these tests take about 1.5 minutes"
+    assert sentence(["tests/ops/test_a.py"], costs) == ""
 
 
 def test_pytest_selects_quick_tests() -> None:
