@@ -15,9 +15,9 @@ from flatbuffers import flexbuffers
 import luciole.ir.ops  # registers every operator class
 from luciole.exporters import to_bytes
 from luciole.importers import import_model
-from luciole.ir import CUSTOM_OPS, OPS, Graph, Model, Op, Shape, ShapeError, TensorType, Value
+from luciole.ir import CUSTOM_OPS, OPS, Model, Op, Shape, ShapeError, TensorType, Value
 from luciole.ir.errors import DefinitionError
-from luciole.ir.fields import REQUIRED, Field, attr, dtype_of, for_graphs, like, operand, operands
+from luciole.ir.fields import REQUIRED, attr, dtype_of, for_graphs, like, operand, operands
 from luciole.ir.quant import Like, Quant
 from luciole.ir.text.listing import show
 from luciole.kernels.core import registry
@@ -28,6 +28,7 @@ from luciole.schema.reader import read
 from luciole.schema.table import TABLES
 from luciole.schema.table import Field as Column
 from luciole.schema.writer import write
+from tests.lone_operators import alone
 
 TYPED = sorted(OPS.values(), key=lambda cls: cls.code)
 CUSTOM = [cls for cls in CUSTOM_OPS.values() if cls.code == BuiltinOperator.CUSTOM]
@@ -68,47 +69,6 @@ def stored(cls: type[Op]) -> dict[str, Any]:
         f.schema_name: graphs[f.default] if f.is_graph else another(f.default)
         for f in cls.attr_fields()
     }
-
-
-def value_for(graph: Graph, field: Field, name: str) -> Value:
-    """A tensor of a type that the declaration takes, of any shape."""
-    value = graph.add_input(name, (1, 2))
-    value.dtype = field.dtypes[0] if field.dtypes else TensorType.FLOAT32
-    return value
-
-
-def slots_for(cls: type[Op], graph: Graph, optional: bool) -> list[Value | None]:
-    """Operands as a file lists them: all of them, or only those that must be there."""
-    slots: list[Value | None] = []
-    for field in cls.operand_fields():
-        if field.kind == "operands":
-            slots += [value_for(graph, field, f"{field.name}/{i}") for i in range(3)]
-        elif optional or field.default is REQUIRED:
-            slots.append(value_for(graph, field, field.name))
-        else:
-            slots.append(None)
-    while slots and slots[-1] is None:
-        slots.pop()
-    return slots
-
-
-def alone(cls: type[Op], attributes: dict[str, Any], optional: bool, called: int = 1) -> Model:
-    """A model of one operator whose results are given, not inferred. A graph that it calls is the
-    one with the number ``called``: itself or an empty one.
-    """
-    model = Model()
-    graph = model.add_graph(Graph("main"))
-    model.add_graph(Graph("called"))
-    inner, fields = model.graphs[called], [f for f in cls.attr_fields() if f.is_graph]
-    attributes |= {f.name: (inner,) * (2 * called) if f.default == () else inner for f in fields}
-    op = cls.from_operands(slots_for(cls, graph, optional), attributes)
-    op.version = 5
-    variadic = cls.variadic_results and cls.result_names
-    names = ("first", "second") if variadic else cls.result_names
-    results = [graph.add_value(Value(name, TensorType.INT8, (3, None))) for name in names]
-    graph.append(op, results=results)
-    graph.outputs = results
-    return model
 
 
 def plain(op: Op, model: Model) -> dict[str, Any]:

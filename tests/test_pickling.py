@@ -35,9 +35,9 @@ from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.elementwise_unary import Exp
 from tests.fuzz.models import kinds, random_model
 from tests.networks import network, random, value_named
-from tests.ops.test_control_flow import X, branches, growing
+from tests.ops.control_flow_support import X, branches, growing
+from tests.round_trip_support import imported
 from tests.support import data_path
-from tests.test_round_trip import imported
 
 DEEP = 10_000
 

@@ -17,7 +17,7 @@ from luciole.ir import Array, LucioleError, Model, TensorType, Value
 from luciole.ir.dtypes import NUMPY
 from luciole.kernels.core import custom
 from luciole.schema.enums import Padding
-from tests.schema.test_textproto import recipes
+from tests.schema.recipes import recipes
 from tests.support import invoked, invoked_again, litert
 
 SEEDS = range(3)

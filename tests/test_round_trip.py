@@ -10,8 +10,7 @@ import pytest
 
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes, import_model
-from luciole.ir import Buffer, GraphError, Model, TensorType, UnknownOp
-from luciole.ir.findings import Severity
+from luciole.ir import Buffer, GraphError, TensorType, UnknownOp
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.schema import opcodes, tables
 from luciole.schema.dialect import CIRCLE, DIALECTS, TFLITE, Dialect
@@ -19,6 +18,7 @@ from luciole.schema.enums import BuiltinOperator
 from luciole.schema.errors import FormatError
 from luciole.schema.reader import read
 from luciole.schema.writer import write
+from tests.round_trip_support import imported
 from tests.samples import ints, octets, whole_model
 from tests.support import data_path
 
@@ -95,10 +95,6 @@ def test_a_clone_is_written_as_the_same_bytes(name: str) -> None:
 
 
 # ------------------------------------------------------------------------------ a made-up model
-def imported(dialect: Dialect = TFLITE) -> Model:
-    model, findings = import_model(write(whole_model(), dialect))
-    assert [f for f in findings if f.severity is Severity.ERROR] == []
-    return model
 
 
 @both

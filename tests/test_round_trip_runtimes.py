@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,15 +10,12 @@ import pytest
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
 from luciole.ir import Array, TensorType
+from tests.onert_support import needs_onert, onert
 from tests.support import data_path, litert
 
 MODELS = (
     *("ad01_fp32", "ad01_int8", "kws_fp32", "kws_int8", "mnist_lstm_fp32"),
     *("resnet8_fp32", "resnet8_int8", "vww_96_fp32", "vww_96_int8"),
-)
-
-needs_onert = pytest.mark.skipif(
-    importlib.util.find_spec("onert") is None, reason="needs the onert package"
 )
 
 
@@ -49,32 +43,6 @@ def test_litert_computes_the_same(name: str, through: str) -> None:
         assert len(expected) == len(found) == 1
         assert len(np.unique(expected[0])) > 1, "the model says something"
         np.testing.assert_array_equal(found[0], expected[0])
-
-
-# onert crashes on some models: it runs in a process of its own.
-RUN = """
-import sys
-import numpy as np
-from onert import infer
-model, given, result = sys.argv[1:]
-np.save(result, infer.session(model).infer([np.load(given)])[0])
-"""
-
-
-def onert(model: Path, x: Array) -> tuple[Array | None, str]:
-    """onert's result, or None and its message; a crash's message is its exit code."""
-    given, result = model.with_suffix(".x.npy"), model.with_suffix(".y.npy")
-    np.save(given, x)
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, *map(str, (model, given, result))],
-        capture_output=True,
-        text=True,
-        cwd=model.parent,
-    )
-    if result.exists():
-        return np.load(result), ""
-    first = next((n for n in done.stderr.splitlines() if n.startswith("Error during")), "")
-    return None, first or f"exit code {done.returncode}"
 
 
 def write(folder: Path, name: str, content: bytes) -> Path:

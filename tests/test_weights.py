@@ -27,7 +27,7 @@ from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.ir.value import Buffer
 from luciole.schema.enums import FullyConnectedOptionsWeightsFormat
-from tests.ops.test_densify import compressed, solid, sparsity
+from tests.ops.sparsity_support import compressed, solid, sparsity
 from tests.support import Affine as Scales
 from tests.support import one_op
 

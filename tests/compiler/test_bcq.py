@@ -11,13 +11,7 @@ import pytest
 from luciole.compiler.self_test import random_records, self_test
 from luciole.schema.enums import ActivationFunctionType as Act
 from tests.compiler_support import COMPILERS, built, needs_compiler, program_of, run_sound
-from tests.ops.test_bcq_fully_connected import (
-    Layer,
-    magnitude,
-    oracle,
-    random_input,
-    random_layer,
-)
+from tests.ops.bcq_support import Layer, magnitude, oracle, random_input, random_layer
 
 pytestmark = needs_compiler
 CLUSTERS = [[(1, 1)], [(3, 7)], [(2, 3), (1, 5), (4, 2)]]

@@ -20,7 +20,7 @@ from luciole.schema.dialect import CIRCLE, TFLITE, Dialect
 from tests.lq_support import random_input, random_layer
 from tests.networks import network
 from tests.proto_support import message_class
-from tests.schema.test_textproto import recipes
+from tests.schema.recipes import recipes
 from tests.support import data_path
 
 FOLDERS = {

@@ -17,7 +17,7 @@ from luciole.ir import Buffer, Graph, LucioleError, Model, Op, Signature, Tensor
 from luciole.ir.errors import FormatError
 from luciole.schema.tables import QuantizationParameters
 from tests.networks import network
-from tests.ops.test_control_flow import branches, counter, growing
+from tests.ops.control_flow_support import branches, counter, growing
 
 NUMBERS = [0, 1, 2, 3, -1, 2**31 - 1, 2**31, 2**40]
 THINGS = [None, -1, 1.5, "x", True, (1, 2), (2**40,), (), float("nan"), 99, 2**31, 2**40]

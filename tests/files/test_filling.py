@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from pathlib import Path
 
@@ -10,23 +9,11 @@ import pytest
 
 from luciole.files import filling
 from luciole.ir import LucioleError
+from tests.files.full_support import full_from
 
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-def full_from(monkeypatch: pytest.MonkeyPatch, begin: str) -> None:
-    """Let the disk be full when a file whose name begins so has been written by half."""
-    write = Path.write_bytes
-
-    def written(path: Path, content: bytes) -> int:
-        if not path.name.startswith(begin):
-            return write(path, content)
-        write(path, content[: len(content) // 2])
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(Path, "write_bytes", written)
 
 
 def test_files_are_there_at_the_end(tmp_path: Path) -> None:

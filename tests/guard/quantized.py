@@ -11,8 +11,8 @@ from luciole.ir.ops.quantize import Quantize
 from luciole.ir.ops.tflite_detection_postprocess import TFLiteDetectionPostProcess
 from luciole.kernels.core.contract import Signature
 from tests.guard.sizes import ODD
-from tests.ops.test_mediapipe import pool
-from tests.ops.test_tflite_detection_postprocess import BASE, INTEGERS, operands
+from tests.ops.detection_support import BASE, INTEGERS, operands
+from tests.ops.pool_support import pool
 from tests.support import Affine, one_op
 
 LOWEST = -(2**15)

@@ -12,7 +12,7 @@ from luciole.kernels.core.registry import data_types
 from luciole.schema.enums import TensorType
 from tests.guard.sizes import ODD
 from tests.lstm_support import PARTS, integer_lstm
-from tests.ops.test_svdf_native import float_svdf, integer_svdf
+from tests.ops.svdf_support import float_svdf, integer_svdf
 
 
 def recurrent(cls: type[Op], signature: Signature, rng: np.random.Generator) -> Model | None:

@@ -26,7 +26,7 @@ from luciole.schema import opcodes, recipe, tables
 from luciole.schema.enums import BuiltinOperator, TensorType
 from luciole.schema.reader import read
 from tests.proto_support import message_class
-from tests.schema.test_textproto import recipes
+from tests.schema.recipes import recipes
 from tests.support import data_path, litert
 
 WRONG = {

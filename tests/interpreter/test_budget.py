@@ -24,8 +24,8 @@ from luciole.ir.ops.comparisons import Less
 from luciole.ir.ops.control_flow import CallOnce, If, While
 from luciole.ir.ops.elementwise_binary import Add, Pow
 from luciole.kernels.core.budget import Budget, Control
-from tests.interpreter import test_loops
-from tests.interpreter.test_repeats import add, constant, i32, with_inputs
+from tests.interpreter import loop_support
+from tests.interpreter.small_graphs import add, constant, i32, with_inputs
 from tests.support import heed_interrupts, invoked, invoked_again, litert
 
 START = [i32(0), i32(0)]
@@ -189,13 +189,13 @@ def test_loops_go_on_where_they_paused(
         invoked(scarce, START)
 
 
-@pytest.mark.parametrize("loop", test_loops.COMPILED, ids=str)
+@pytest.mark.parametrize("loop", loop_support.COMPILED, ids=str)
 def test_loops_over_lists_go_on_where_they_paused(
-    loop: test_loops.Loop, monkeypatch: pytest.MonkeyPatch
+    loop: loop_support.Loop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = counted(monkeypatch)
-    model = test_loops.model_of(loop)
-    given = [test_loops.X, np.ones((test_loops.BATCH, test_loops.UNITS), np.float32)]
+    model = loop_support.model_of(loop)
+    given = [loop_support.X, np.ones((loop_support.BATCH, loop_support.UNITS), np.float32)]
     interpreter = Interpreter(model)
     hurried(interpreter)
     wanted = litert(to_bytes(model, "tflite"), given)

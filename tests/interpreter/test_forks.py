@@ -12,7 +12,7 @@ import os, sys, threading, time
 import numpy as np
 import luciole
 from luciole.interpreter import BusyError, Interpreter, Observer
-from tests.interpreter.test_sharing import SIZE, Held, Meddler, exponentials
+from tests.interpreter.sharing_support import SIZE, Held, Meddler, exponentials
 
 x = np.zeros(SIZE, np.float32)
 model = exponentials(2, SIZE)

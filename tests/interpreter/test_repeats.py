@@ -9,38 +9,19 @@ import pytest
 
 from luciole.exporters import to_bytes
 from luciole.interpreter import Interpreter
-from luciole.ir import Array, Graph, LucioleError, Model, Op, TensorType, Value
+from luciole.ir import Array, Graph, LucioleError, Model, TensorType, Value
 from luciole.ir.ops.comparisons import Less
 from luciole.ir.ops.control_flow import While
 from luciole.ir.ops.elementwise_binary import Add, Mul, Pow, Sub
 from luciole.ir.ops.elementwise_unary import Neg
+from tests.interpreter.small_graphs import add, constant, i32, with_inputs
 from tests.support import invoked_again, litert
 
 X = np.array([[1, -2, 3]], np.float32)
 
 
-def i32(number: int) -> Array:
-    return np.array(number, np.int32)
-
-
 def f32(*numbers: float) -> Array:
     return np.array(numbers, np.float32)
-
-
-def add(graph: Graph, op: Op) -> Value:
-    return graph.append(op, graph.unique_name(f"{graph.name}/{op.kind}")).output
-
-
-def constant(graph: Graph, array: Array) -> Value:
-    return graph.add_constant(graph.unique_name("c"), array)
-
-
-def with_inputs(model: Model, name: str, arrays: Sequence[Array]) -> Graph:
-    graph = model.add_graph(Graph(name))
-    types = {np.dtype(np.int32): TensorType.INT32, np.dtype(np.float32): TensorType.FLOAT32}
-    for number, array in enumerate(arrays):
-        graph.add_input(f"{name}/{number}", array.shape, types[array.dtype])
-    return graph
 
 
 def looping(model: Model, condition: Graph, body: Graph, arrays: Sequence[Array]) -> Model:

@@ -16,8 +16,8 @@ from luciole.ir.ops.reduce import ReduceProd
 from luciole.ir.ops.resize import ResizeBilinear
 from luciole.ir.ops.tflite_detection_postprocess import TFLiteDetectionPostProcess
 from luciole.schema.enums import ActivationFunctionType
-from tests.interpreter.test_loops import Loop, model_of
-from tests.ops.test_tflite_detection_postprocess import BASE, operands
+from tests.interpreter.loop_support import Loop, model_of
+from tests.ops.detection_support import BASE, operands
 from tests.support import Affine, one_op
 
 F32 = np.ones((2, 3), np.float32)

@@ -18,8 +18,8 @@ from luciole.lquantizer.search.auto_bits import OPTIONS, Widths
 from luciole.lquantizer.search.evaluate import Alone
 from luciole.lquantizer.search.judging import Judge
 from luciole.lquantizer.search.space import Gene, Space, is_learned
-from tests.lquantizer.test_uniform import images
-from tests.lquantizer.test_uniform import records as some
+from tests.lquantizer.networks import images
+from tests.lquantizer.runs import records as some
 from tests.networks import network, random, steps
 
 X = random(1, 40, 20)

@@ -8,7 +8,7 @@ import pytest
 import luciole
 from luciole.ir.analysis.weights import has_weights, weights_of
 from luciole.lquantizer.methods.uniform import balanced
-from tests.lquantizer.test_uniform import images
+from tests.lquantizer.networks import images
 
 
 @pytest.mark.parametrize(("taps", "channels"), [(9, 5), (1, 40), (9, 1), (4, 33)])

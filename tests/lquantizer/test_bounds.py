@@ -22,7 +22,7 @@ from luciole.ir.ops.softmax import Softmax
 from luciole.lquantizer.network.bounds import highest, intervals_of
 from luciole.schema.enums import ActivationFunctionType as Act
 from luciole.schema.enums import Padding
-from tests.lquantizer.test_uniform import Builder
+from tests.lquantizer.networks import Builder
 from tests.networks import random
 
 LAST = np.array([1], np.int32)

@@ -28,7 +28,7 @@ from luciole.ir.quantization import is_affine
 from luciole.lquantizer import Config
 from luciole.lquantizer.network.layers import find_groups
 from luciole.schema.enums import Padding
-from tests.lquantizer.test_uniform import Builder
+from tests.lquantizer.networks import Builder
 from tests.networks import random
 
 End = Callable[[Builder, Value], Value]

@@ -10,7 +10,7 @@ import pytest
 import luciole
 from luciole.interpreter import Interpreter
 from luciole.interpreter.compare import compare
-from luciole.ir import Array, Graph, Model, Op, learned_levels
+from luciole.ir import Array, Model, Op, learned_levels
 from luciole.ir.equalization import equalized
 from luciole.ir.ops.activations import Relu, Relu6, Tanh
 from luciole.ir.ops.fully_connected import FullyConnected
@@ -19,31 +19,8 @@ from luciole.lquantizer import Choice, Config, OutputAware, quantize_records
 from luciole.lquantizer.network import even_inputs, preparation
 from luciole.lquantizer.network.rescale import Pair, pairs_of
 from luciole.schema.enums import ActivationFunctionType
-from tests.networks import dense, random
-
-SIZES = np.geomspace(0.1, 10, 16, dtype=np.float32)
-X = random(50, 400, 20)
-
-
-def uneven(between: type[Op] | None = Relu) -> Model:
-    """fc1, an activation, fc2; what fc1's outputs are larger by, fc2's weights are smaller by."""
-    model = Model()
-    graph = model.add_graph(Graph("main"))
-    first = dense(graph, graph.add_input("x", (1, 20)), (16, 20), "fc1", seed=10)
-    scale(first, SIZES)
-    y = first.output if between is None else graph.append(between(first.output), "act1").output
-    last = dense(graph, y, (4, 16), "fc2", seed=20)
-    assert last.weights.data is not None
-    last.weights.set_data(last.weights.data / SIZES)
-    graph.outputs = [last.output]
-    return model
-
-
-def scale(op: FullyConnected, sizes: Array) -> None:
-    for value in (op.weights, op.bias):
-        assert value is not None
-        assert value.data is not None
-        value.set_data(value.data * sizes.reshape(-1, *[1] * (value.data.ndim - 1)))
+from tests.lquantizer.networks import X, uneven
+from tests.networks import random
 
 
 def layers(model: Model) -> list[FullyConnected]:

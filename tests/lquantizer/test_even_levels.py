@@ -15,9 +15,9 @@ from luciole.lquantizer.calibration.gram import Full
 from luciole.lquantizer.formats.even_levels import even_basis, even_fit, is_even
 from luciole.lquantizer.formats.levels import Samples
 from luciole.lquantizer.methods.weight_codes import fit_codes, plain_codes
-from tests.lquantizer.test_mixed import kinds, weights_by_kind
-from tests.lquantizer.test_output_aware import loss, moments, weights_of
-from tests.lquantizer.test_uniform import answers, images, records
+from tests.lquantizer.layer_support import loss, moments, weights_of
+from tests.lquantizer.networks import images
+from tests.lquantizer.runs import answers, kinds, records, weights_by_kind
 
 
 @pytest.mark.parametrize("bits", [1, 2, 3, 4, 8])

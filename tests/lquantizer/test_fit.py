@@ -10,87 +10,25 @@ import pytest
 import luciole
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
-from luciole.interpreter import Interpreter
-from luciole.ir import Array, Graph, Model, Op, Signature, Value
+from luciole.ir import Graph, Model, Op
 from luciole.ir.analysis.constancy import constant_bytes
 from luciole.ir.equalization import SUFFIX
 from luciole.ir.ops.activations import Tanh
-from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.ops.elementwise_binary import Add
-from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
-from luciole.ir.ops.reshape import Reshape
-from luciole.ir.ops.softmax import Softmax
 from luciole.lquantizer import Choice, Config, LayerReport, OutputAware, QuantizeError
 from luciole.lquantizer.network import preparation, walk
 from luciole.schema.enums import ActivationFunctionType
+from tests.lquantizer.networks import RELU, RELU6, classifier, conv, residual, twice
+from tests.lquantizer.runs import IMAGES, VECTORS, error, seen
 from tests.networks import dense, network, random, value_named
 
-VECTORS = random(50, 300, 20)
-IMAGES = random(51, 40, 8, 6, 3)
 SPARED_FIRST = "the first convolution: all_layers or a config that names it quantizes it"
 SPARED_DENSE = (
     "a dense layer behind convolutions: all_layers or a config that names it quantizes it"
 )
-RELU, RELU6 = ActivationFunctionType.RELU, ActivationFunctionType.RELU6
-
-
-def classifier() -> Model:
-    """fc1, tanh, fc2, softmax 'answer', with a signature."""
-    model = network()
-    graph = model.graph
-    graph.append(Softmax(graph.outputs[0], beta=1.0), "answer")
-    graph.outputs = [graph.values[-1]]
-    model.signatures = [
-        Signature("serve", graph, [("a", graph.inputs[0])], [("b", graph.outputs[0])])
-    ]
-    return model
-
-
-def conv(
-    graph: Graph,
-    x: Value,
-    sizes: tuple[int, int, int],
-    name: str,
-    activation: ActivationFunctionType = ActivationFunctionType.NONE,
-) -> Value:
-    """Append a convolution of ``sizes`` (outputs, kernel extent, depth) with random weights."""
-    o, k, depth = sizes
-    seed = sum(name.encode())
-    f = graph.add_constant(f"{name}/filter", random(seed, o, k, k, depth) / (k * k * depth) ** 0.5)
-    b = graph.add_constant(f"{name}/bias", random(seed + 1, o))
-    op = Conv2D(x, f, b, stride_h=1, stride_w=1, activation=activation)
-    return graph.append(op, name).output
-
-
-def residual() -> Model:
-    """stem, body, then large(body) + shortcut(stem) = 'sum', a dense layer and a softmax."""
-    model = Model()
-    graph = model.add_graph(Graph("main"))
-    stem = conv(graph, graph.add_input("x", (1, 8, 6, 3)), (4, 3, 3), "stem", RELU)
-    body = conv(graph, stem, (5, 3, 4), "body", RELU6)
-    large = conv(graph, body, (6, 3, 5), "large")
-    shortcut = conv(graph, stem, (6, 1, 4), "shortcut")
-    total = graph.append(Add(large, shortcut, activation=RELU), "sum").output
-    extents = graph.add_constant("extents", np.array([-1, 288], np.int32))
-    flat = graph.append(Reshape(total, extents, new_shape=(-1, 288)), "flat").output
-    logits = dense(graph, flat, (4, 288), "logits").output
-    graph.outputs = [graph.append(Softmax(logits, beta=1.0), "answer").output]
-    return model
-
-
-def seen(model: Model, name: str, x: Array) -> Array:
-    interpreter = Interpreter(model)
-    interpreter.run({"x": x})
-    return interpreter.get_tensor(model.graph.values.index(value_named(model, name)))
-
-
-def error(model: Model, other: Model, name: str, x: Array) -> float:
-    """Mean squared difference of a tensor, relative to its mean square."""
-    wanted, found = (seen(m, name, x).astype(np.float64) for m in (model, other))
-    return float(np.mean((wanted - found) ** 2) / np.mean(wanted**2))
 
 
 def op_named(model: Model, name: str) -> Op:
@@ -281,15 +219,6 @@ def test_fit_refuses_a_network_that_becomes_nan_and_says_where() -> None:
 
 
 # ------------------------------------------------------------------------------- shared weights
-def twice() -> Model:
-    """Two steps with the same weights and bias, a TANH between, and a layer of its own."""
-    model = Model()
-    graph = model.add_graph(Graph("main"))
-    first = dense(graph, graph.add_input("x", (1, 20)), (20, 20), "step1")
-    hidden = graph.append(Tanh(first.output), "hidden").output
-    second = FullyConnected(hidden, first.weights, first.bias, activation=RELU)
-    graph.outputs = [dense(graph, graph.append(second, "step2").output, (4, 20), "answer").output]
-    return model
 
 
 def test_shared_weights_are_learned_once_and_shared_in_the_file() -> None:

@@ -12,7 +12,7 @@ from luciole.lquantizer import Choice, Config, OutputAware, quantize_records
 from luciole.lquantizer.network import walk
 from luciole.lquantizer.network.preparation import floors
 from luciole.schema.enums import ActivationFunctionType
-from tests.lquantizer.test_fit import error
+from tests.lquantizer.runs import error
 from tests.networks import dense, random
 
 Y = random(1, 7, 12)

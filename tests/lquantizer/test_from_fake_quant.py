@@ -23,7 +23,8 @@ from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.rewrite.integers import weight_slot
 from luciole.schema.enums import ActivationFunctionType as Act
 from luciole.schema.enums import Padding
-from tests.lquantizer.test_uniform import Builder, integers_of_litert, is_float, records
+from tests.lquantizer.networks import Builder
+from tests.lquantizer.runs import integers_of_litert, is_float, records
 from tests.networks import network, random
 
 

@@ -18,7 +18,7 @@ from luciole.ir.quantization import Affine
 from luciole.lquantizer.judging.proving import Runtime, prove
 from luciole.lquantizer.judging.records import HELD_BACK, MADE_UP, SAME, Judges, Split
 from luciole.lquantizer.proof import Fidelity
-from tests.lquantizer.test_uniform import images
+from tests.lquantizer.networks import images
 from tests.networks import network, random
 
 SCHEMES = ["int8", "w4a8", "dynamic", "weights", "float16", "w2a2"]

@@ -8,8 +8,8 @@ import pytest
 import luciole
 from luciole.ir import Array, Model
 from luciole.lquantizer.network.measure import add_stage
-from tests.lquantizer.test_equalize import uneven
-from tests.lquantizer.test_fit import IMAGES, VECTORS, classifier, residual, twice
+from tests.lquantizer.networks import classifier, residual, twice, uneven
+from tests.lquantizer.runs import IMAGES, VECTORS
 from tests.networks import random
 
 

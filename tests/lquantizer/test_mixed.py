@@ -10,32 +10,20 @@ import pytest
 
 import luciole
 from luciole.ir import Model, TensorType
-from luciole.ir.analysis.weights import has_weights, learned_weights, weight_constant
+from luciole.ir.analysis.weights import has_weights, learned_weights
 from luciole.ir.ops.batch_matmul import BatchMatMul
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.lquantizer import QuantizeError, Result
 from luciole.lquantizer.assignment.choices import configured, joined
 from luciole.lquantizer.assignment.config import Choice, Config
-from tests.lquantizer.test_uniform import answers, images, integers_of_litert, records, with_sine
+from tests.lquantizer.networks import images, with_sine
+from tests.lquantizer.runs import answers, integers_of_litert, kinds, records, weights_by_kind
 from tests.networks import network, random
 
 
 def mixed(model: Model, **choices: Any) -> Result:
     return luciole.quantize(model, records(model), **choices)
-
-
-def kinds(model: Model) -> list[str]:
-    return [op.kind for op in model.graph.ops]
-
-
-def weights_by_kind(model: Model) -> dict[str, set[TensorType]]:
-    found: dict[str, set[TensorType]] = {}
-    for op in model.graph.ops:
-        value = weight_constant(op) if op.quant is not None else None
-        if value is not None:
-            found.setdefault(op.kind, set()).add(value.dtype)
-    return found
 
 
 EVERYTHING = {

@@ -14,9 +14,8 @@ from luciole.ir.ops.activations import Tanh
 from luciole.ir.ops.softmax import Softmax
 from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.search.mixed_bits import Candidate, around, drop, path
-from tests.lquantizer.test_mixed import weights_by_kind
-from tests.lquantizer.test_sensitivity import COARSE, spoiled
-from tests.lquantizer.test_uniform import images, records
+from tests.lquantizer.networks import images, spoiled
+from tests.lquantizer.runs import COARSE, records, weights_by_kind
 from tests.networks import network, random, steps
 
 

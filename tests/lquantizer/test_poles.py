@@ -22,7 +22,7 @@ from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.reduce import Mean, Sum
 from luciole.ir.ops.select import SelectV2
 from luciole.ir.quantization import Affine
-from tests.lquantizer.test_uniform import Builder
+from tests.lquantizer.networks import Builder
 from tests.networks import random
 from tests.support import litert
 

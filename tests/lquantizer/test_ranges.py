@@ -4,25 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from luciole.ir import TensorType
 from luciole.lquantizer.calibration.ranges import RULES, rule_of
-from luciole.lquantizer.calibration.seen import Seen
 from luciole.lquantizer.formats.affine import of_range
-
-Batch = NDArray[np.float32]
-
-
-def watched(*batches: Batch) -> Seen:
-    seen = Seen()
-    for batch in batches:
-        seen.add(batch)
-    return seen
-
-
-def normal(seed: int, *shape: int) -> Batch:
-    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+from tests.lquantizer.range_support import normal, watched
 
 
 @pytest.mark.parametrize("seed", range(12))

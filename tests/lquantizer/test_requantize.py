@@ -20,7 +20,8 @@ from luciole.ir.quantization import Affine, stored_parameters
 from luciole.ir.verify import verify
 from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.rewrite.integers import weight_slot
-from tests.lquantizer.test_uniform import images, integers_of_litert, quantized
+from tests.lquantizer.networks import images
+from tests.lquantizer.runs import integers_of_litert, quantized
 from tests.networks import network, random
 from tests.support import data_path
 

@@ -17,7 +17,7 @@ from luciole.ir.ops.conv_2d import Conv2D
 from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.network.rescale import RULES, WITHOUT_RECORDS, pairs_of, rescale
 from luciole.schema.enums import ActivationFunctionType as Act
-from tests.lquantizer.test_rescale import answers, network, records
+from tests.lquantizer.rescale_support import answers, network, records
 
 SCHEMES = ["weights", "weights4", "dynamic", "dynamic4"]
 

@@ -22,8 +22,8 @@ from luciole.ir.quantization import Affine
 from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.calibration.saved import Ranges, merged
 from luciole.lquantizer.calibration.seen import seen
-from tests.lquantizer.test_ranges import normal, watched
-from tests.lquantizer.test_uniform import Builder, images
+from tests.lquantizer.networks import Builder, images
+from tests.lquantizer.range_support import normal, watched
 from tests.networks import random
 
 NEAREST: dict[str, Any] = {"scheme": "int8", "rounding": "nearest", "proof": False}

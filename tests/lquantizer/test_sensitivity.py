@@ -2,38 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 import luciole
 from luciole.ir import Array, Model
 from luciole.lquantizer import QuantizeError
-from tests.lquantizer.test_uniform import images, quantized, records, with_sine
-
-COARSE: dict[str, Any] = {
-    "scheme": "w4a8",
-    "ranges": "min_max",
-    "rounding": "nearest",
-    "rescale": "none",
-}
-
-
-def spoiled() -> Model:
-    """The same function, but 4 bits cannot hold what t13 multiplies with: half of what it reads is
-    64 times as large, and what it multiplies that with so much smaller.
-    """
-    model = images()
-    by_name = {op.name: op for op in model.graph.ops}
-    factors = np.where(np.arange(8) < 4, 1, 64).astype(np.float32)
-    front, back = by_name["t10"], by_name["t13"]
-    for op, slot, factor in ((front, 1, factors), (front, 2, factors), (back, 1, 1 / factors)):
-        value = op.operands[slot]
-        assert value is not None
-        assert value.data is not None
-        op.set_operand(slot, model.graph.add_constant(f"{value.name}/uneven", value.data * factor))
-    return model
+from tests.lquantizer.networks import images, spoiled, with_sine
+from tests.lquantizer.runs import COARSE, quantized, records
 
 
 def noise(model: Model, made: Model, x: dict[str, Array]) -> float:

@@ -9,7 +9,8 @@ import luciole
 from luciole.ir import Array
 from luciole.ir.quantization import Affine
 from luciole.lquantizer.report import TensorReport
-from tests.lquantizer.test_uniform import images, records
+from tests.lquantizer.networks import images
+from tests.lquantizer.runs import records
 
 
 def every_tensor(scheme: str) -> tuple[dict[str, TensorReport], dict[str, Array], luciole.Model]:

@@ -12,15 +12,14 @@ import pytest
 
 import luciole
 from luciole.exporters import to_bytes
-from luciole.ir import Array, Graph, LucioleError, Model, Op, TensorType, Value
+from luciole.ir import LucioleError, Model, Op, TensorType, Value
 from luciole.ir.ops.activations import Logistic, Tanh
 from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
-from luciole.ir.ops.elementwise_binary import Add, Mul
-from luciole.ir.ops.elementwise_unary import Sin
+from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.fully_connected import FullyConnected
-from luciole.ir.ops.pool_2d import AveragePool2D, MaxPool2D
+from luciole.ir.ops.pool_2d import AveragePool2D
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.ops.reshape import Reshape
 from luciole.ir.ops.softmax import Softmax
@@ -30,77 +29,11 @@ from luciole.lquantizer.uniform.branches import Branches
 from luciole.schema.enums import ActivationFunctionType as Act
 from luciole.schema.enums import Padding
 from luciole.tools.common.declined import declined
+from tests.lquantizer.networks import Builder, images, with_sine
+from tests.lquantizer.runs import answers, integers_of_litert, is_float, quantized, records
 from tests.networks import network, random
 
 STATIC = ["int8", "uint8", "w4a8", "int16x8"]
-
-
-class Builder:
-    """Appends operators with names and random weights to a graph."""
-
-    def __init__(self) -> None:
-        self.model = Model()
-        self.graph = self.model.add_graph(Graph("main"))
-        self.number = 0
-
-    def add(self, op: Op) -> Value:
-        self.number += 1
-        return self.graph.append(op, f"t{self.number}").output
-
-    def constant(self, array: Array) -> Value:
-        self.number += 1
-        return self.graph.add_constant(f"c{self.number}", array)
-
-    def weights(self, *shape: int) -> Value:
-        self.number += 1
-        fan = np.float32(np.prod(shape[1:])) ** np.float32(-0.5)
-        return self.constant(random(self.number, *shape) * fan)
-
-
-def images() -> Model:
-    """Convolutions, a depthwise one, branches that are added, multiplied and joined, an answer."""
-    b = Builder()
-    x = b.graph.add_input("x", (1, 8, 8, 3))
-    y = b.add(
-        Conv2D(x, b.weights(8, 3, 3, 3), b.weights(8), stride_h=1, stride_w=1, activation=Act.RELU6)
-    )
-    d = b.add(
-        DepthwiseConv2D(
-            y,
-            b.weights(1, 3, 3, 8),
-            b.weights(8),
-            stride_h=1,
-            stride_w=1,
-            depth_multiplier=1,
-            activation=Act.RELU,
-        )
-    )
-    e = b.add(Conv2D(d, b.weights(8, 1, 1, 8), None, stride_h=1, stride_w=1))
-    total = b.add(Add(e, y))
-    gate = b.add(
-        Logistic(b.add(Conv2D(y, b.weights(8, 1, 1, 8), b.weights(8), stride_h=1, stride_w=1)))
-    )
-    scaled = b.add(Mul(total, gate))
-    pools = [
-        b.add(
-            kind(
-                scaled,
-                padding=Padding.VALID,
-                stride_w=2,
-                stride_h=2,
-                filter_width=2,
-                filter_height=2,
-            )
-        )
-        for kind in (MaxPool2D, AveragePool2D)
-    ]
-    joined = b.add(Concatenation(tuple(pools), axis=3))
-    flat = b.add(Reshape(joined, b.constant(np.array([-1, 256], np.int32)), new_shape=(-1, 256)))
-    hidden = b.add(Tanh(b.add(FullyConnected(flat, b.weights(12, 256), b.weights(12)))))
-    b.graph.outputs = [
-        b.add(Softmax(b.add(FullyConnected(hidden, b.weights(5, 12), None)), beta=1.0))
-    ]
-    return b.model
 
 
 @pytest.mark.parametrize(("size", "wanted"), [(3, "INT8"), (1, "INT4")])
@@ -121,46 +54,6 @@ def test_small_depthwise_layers_keep_8_bits(size: int, wanted: str) -> None:
     made = luciole.quantize(b.model, records(b.model, 8), scheme="w4a8").model
     found = [op for op in made.graph.ops if isinstance(op, Conv2D | DepthwiseConv2D)]
     assert [op.filter.dtype.name for op in found] == ["INT4", wanted, "INT4", "INT4"]
-
-
-def with_sine() -> Model:
-    """An operator without a form on integers between two layers."""
-    b = Builder()
-    x = b.graph.add_input("x", (1, 6))
-    y = b.add(FullyConnected(x, b.weights(7, 6), b.weights(7)))
-    b.graph.outputs = [b.add(FullyConnected(b.add(Sin(y)), b.weights(4, 7), b.weights(4)))]
-    return b.model
-
-
-def records(model: Model, count: int = 40, seed: int = 5) -> dict[str, Array]:
-    return {v.name: random(seed, count, *v.dims[1:]) for v in model.graph.inputs}
-
-
-def quantized(model: Model, **choices: Any) -> Model:
-    data = None if choices["scheme"] in ("dynamic", "weights", "float16") else records(model)
-    return luciole.quantize(model, data, **choices).model
-
-
-def answers(model: Model, x: dict[str, Array]) -> Array:
-    interpreter = luciole.Interpreter(model)
-    outputs = [interpreter.run({n: a[k : k + 1] for n, a in x.items()}) for k in range(8)]
-    return np.concatenate([next(iter(found.values())) for found in outputs])
-
-
-def integers_of_litert(path: Path, x: Array) -> dict[str, Array]:
-    """Every integer tensor of LiteRT's reference kernels, by name."""
-    from ai_edge_litert.interpreter import Interpreter, OpResolverType
-
-    peer = Interpreter(
-        str(path),
-        experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
-        experimental_preserve_all_tensors=True,
-    )
-    peer.allocate_tensors()
-    peer.set_tensor(peer.get_input_details()[0]["index"], x)
-    peer.invoke()
-    details = [d for d in peer.get_tensor_details() if d["dtype"] in (np.int8, np.int16, np.uint8)]
-    return {d["name"]: peer.get_tensor(d["index"]) for d in details}
 
 
 @pytest.mark.parametrize("scheme", STATIC)
@@ -231,10 +124,6 @@ def test_nothing_computes_with_floats_that_need_not(scheme: str) -> None:
         type(op) for op in model.graph.ops if any(is_float(v) for v in (*op.operands, *op.results))
     ]
     assert kinds == [Quantize, Dequantize]
-
-
-def is_float(value: Value | None) -> bool:
-    return value is not None and value.dtype == TensorType.FLOAT32
 
 
 def test_an_operator_without_integers_stays_float_and_is_listed() -> None:

@@ -22,7 +22,8 @@ from luciole.ir.quantization import Affine, stored_parameters
 from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.assignment.schemes import Rounding
 from luciole.schema.enums import ActivationFunctionType as Act
-from tests.lquantizer.test_uniform import Builder, images, integers_of_litert, quantized, records
+from tests.lquantizer.networks import Builder, images
+from tests.lquantizer.runs import integers_of_litert, quantized, records
 from tests.networks import network, random
 from tests.support import data_path
 

@@ -15,7 +15,8 @@ from luciole.ir.ops.quantize import Dequantize
 from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.assignment.schemes import UniformOptions
 from luciole.lquantizer.search.space import recipe
-from tests.lquantizer.test_uniform import images, records
+from tests.lquantizer.networks import images
+from tests.lquantizer.runs import records
 from tests.networks import network, random
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from luciole.ir import Array, Graph, ShapeError, TensorType
 from luciole.ir.ops.bcq_gather import BCQGather
-from tests.ops.test_bcq_fully_connected import Clusters, packed, random_layer, weights_of
+from tests.ops.bcq_support import Clusters, packed, random_layer, weights_of
 from tests.support import run_reference
 
 

@@ -11,7 +11,7 @@ from luciole.ir.ops.cast import Cast
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.kernels.core import evaluation
 from tests.native_support import built, check_compiled, declines, run_steps
-from tests.ops.test_quantize import CHANNELS, NUMPY, TYPES, model, scales
+from tests.ops.quantize_support import CHANNELS, NUMPY, TYPES, model, scales
 
 pytestmark = pytest.mark.filterwarnings("error")
 

@@ -15,38 +15,11 @@ from luciole.ir import Array, GraphError, Model
 from luciole.ir.dtypes import pack, tensor_type
 from luciole.ir.ops.densify import Densify
 from luciole.ir.value import Buffer
-from luciole.schema.enums import DimensionType, TensorType
-from luciole.schema.tables import (
-    DimensionMetadata,
-    Int32Vector,
-    SparsityParameters,
-    Uint8Vector,
-    Uint16Vector,
-)
+from luciole.schema.enums import TensorType
+from luciole.schema.tables import SparsityParameters, Uint8Vector, Uint16Vector
 from tests.litert_support import counted
+from tests.ops.sparsity_support import compressed, solid, sparsity
 from tests.support import litert, one_op, run_reference
-
-
-def solid(extent: int) -> DimensionMetadata:
-    return DimensionMetadata(dense_size=extent)
-
-
-def compressed(
-    segments: list[int], indices: list[int], cls: Any = Int32Vector
-) -> DimensionMetadata:
-    return DimensionMetadata(
-        format=DimensionType.SPARSE_CSR,
-        array_segments=cls(values=np.array(segments)),
-        array_indices=cls(values=np.array(indices)),
-    )
-
-
-def sparsity(order: list[int], blocks: list[int], *levels: DimensionMetadata) -> SparsityParameters:
-    return SparsityParameters(
-        traversal_order=np.array(order, np.int32),
-        block_map=np.array(blocks, np.int32),
-        dim_metadata=list(levels),
-    )
 
 
 def sparse_model(shape: tuple[int, ...], values: Array, how: SparsityParameters) -> Model:

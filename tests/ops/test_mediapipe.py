@@ -19,14 +19,8 @@ from luciole.ir.ops.mediapipe import (
     StructPadding,
 )
 from tests.native_support import check_compiled
+from tests.ops.pool_support import SAME, VALID, pool
 from tests.support import litert, one_op, run_reference
-
-SAME, VALID = StructPadding.SAME, StructPadding.VALID
-
-
-def pool(width: int, height: int, padding: StructPadding = VALID) -> dict[str, Any]:
-    sizes = {"stride_width": width, "filter_width": width}
-    return {"padding": padding, "stride_height": height, "filter_height": height, **sizes}
 
 
 def theirs(

@@ -10,8 +10,8 @@ import pytest
 from luciole.exporters import to_bytes
 from luciole.ir import Graph, ShapeError
 from luciole.ir.ops.rms_norm import RmsNorm
+from tests.onert_support import needs_onert, onert
 from tests.support import one_op, run_reference
-from tests.test_round_trip_runtimes import needs_onert, onert
 
 RNG = np.random.default_rng(5)
 

@@ -11,8 +11,8 @@ from luciole.exporters import to_bytes
 from luciole.ir import Graph, ShapeError
 from luciole.ir.ops.rope import Rope
 from luciole.schema.enums import RoPEMode
+from tests.onert_support import needs_onert, onert
 from tests.support import one_op, run_reference
-from tests.test_round_trip_runtimes import needs_onert, onert
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(2, 5, 3, 8)).astype(np.float32)

@@ -13,7 +13,7 @@ from luciole.ir import Array, Model
 from luciole.kernels.core.registry import find_native
 from luciole.tools.common.declined import declined
 from tests.native_support import built, run_steps
-from tests.ops.test_unidirectional_sequence_lstm import (
+from tests.ops.sequence_lstm_support import (
     PLAIN,
     TIME,
     VARIANTS,

@@ -24,7 +24,8 @@ from luciole.ir.quantization import Affine, stored_parameters
 from luciole.ir.verify import verify
 from luciole.lquantizer import QuantizeError, simulate
 from luciole.lquantizer.rewrite.integers import runs
-from tests.lquantizer.test_uniform import images, quantized
+from tests.lquantizer.networks import images
+from tests.lquantizer.runs import quantized
 from tests.networks import network
 from tests.support import data_path
 

@@ -11,7 +11,7 @@ from luciole.schema import recipe
 from luciole.schema.enums import BuiltinOperator
 from luciole.schema.table import TABLES
 from luciole.schema.textproto import parse
-from tests.schema.test_textproto import plain, recipes
+from tests.schema.recipes import plain, recipes
 from tests.support import data_path
 
 PACKAGES = ("tflchef", "circlechef")

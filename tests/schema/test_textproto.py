@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tracemalloc
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,16 +11,7 @@ from luciole.schema.errors import FormatError
 from luciole.schema.textproto import Entry, Message, Word, entries, parse
 from luciole.schema.textproto_writer import write_text
 from tests.proto_support import message_class
-from tests.support import data_path
-
-
-def plain(message: Message) -> dict[str, list[Any]]:
-    """Values by field, in the order of the text."""
-    found: dict[str, list[Any]] = {}
-    for entry in message:
-        value = plain(entry.value) if isinstance(entry.value, Message) else entry.value
-        found.setdefault(entry.name, []).append(value)
-    return found
+from tests.schema.recipes import plain, recipes
 
 
 def oracle(message: Any) -> dict[str, list[Any]]:
@@ -39,10 +29,6 @@ def _value(field: Any, value: Any) -> Any:
     if field.enum_type is not None:
         return field.enum_type.values_by_number[value].name
     return str(value).lower() if isinstance(value, bool) else value
-
-
-def recipes(folder: str) -> list[Path]:
-    return sorted(data_path(f"recipes/{folder}").glob("*/test.recipe"))
 
 
 def same(ours: Any, theirs: Any) -> bool:

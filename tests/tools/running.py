@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import luciole
+from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.tools import main as umbrella
 
 Main = Callable[[Sequence[str]], int]
@@ -61,3 +63,13 @@ def spawn(
 def left_behind(folder: Path) -> set[str]:
     """The names of everything in a folder, hidden and temporary files included."""
     return {path.name for path in folder.iterdir()}
+
+
+def widths(path: str = "answer.circle") -> list[tuple[str, int, int]]:
+    """Name, input bits and weight bits of every quantized layer of a file."""
+    ops = luciole.load(path).graph.ops
+    return [
+        (op.name, op.input_scales.dims[0], op.weights_scales.dims[1])
+        for op in ops
+        if isinstance(op, LQFullyConnected)
+    ]

@@ -6,7 +6,6 @@ import csv
 import json
 import zlib
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,10 +19,9 @@ from luciole.tools.bench import tables
 from luciole.tools.common import console
 from tests.networks import network, random, two_inputs
 from tests.support import one_op
-from tests.tools.running import Outcome, call
+from tests.tools.bench_support import Capture, report, run
+from tests.tools.running import call
 
-Capture = pytest.CaptureFixture[str]
-QUICK = ("--num_runs", "3", "--min_secs", "0", "--warmup_min_secs=0", "--warmup_runs", "0")
 STABLE = {
     "median_us": float,
     "p90_us": float,
@@ -38,17 +36,6 @@ STABLE = {
     "peers": list,
     "operators": list,
 }
-
-
-def run(capsys: Capture, *argv: str | Path) -> Outcome:
-    return call(capsys, *argv, *QUICK, main=bench.main)
-
-
-def report(capsys: Capture, *argv: str | Path) -> dict[str, Any]:
-    outcome = run(capsys, *argv, "--json")
-    assert outcome.code == 0, outcome.err
-    found: dict[str, Any] = json.loads(outcome.out)
-    return found
 
 
 def test_the_stable_keys(capsys: Capture, folder: Path) -> None:

@@ -23,9 +23,8 @@ from luciole.tools.bench.process import RemoteRuntime
 from luciole.tools.bench.runtime import BenchError, Port, Runtime, translated
 from luciole.tools.common.timing import measured
 from tests.networks import network, random, two_inputs
+from tests.tools.bench_support import NOW, QUICK, report
 from tests.tools.running import call
-from tests.tools.test_bench import QUICK, report
-from tests.tools.test_bench_timing import NOW
 
 Capture = pytest.CaptureFixture[str]
 

@@ -17,9 +17,7 @@ from luciole.tools.common.timing import (
     interleaved_medians,
     measured,
 )
-
-NOW = Limits(runs=1, min_seconds=0, warmup_runs=0, warmup_seconds=0)
-"""One run to warm up, one round."""
+from tests.tools.bench_support import NOW
 
 
 class Clock:

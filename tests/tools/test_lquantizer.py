@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 import luciole
-from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.tools import lquantizer
 from tests.networks import random
-from tests.tools.running import Outcome, call, left_behind, spawn
+from tests.tools.running import Outcome, call, left_behind, spawn, widths
 
 Capture = pytest.CaptureFixture[str]
 ISSUE = (
@@ -28,16 +27,6 @@ def quantize(capsys: Capture, *more: str, output: str = "answer.circle") -> Outc
     if "--input_data" not in more:
         argv += ["--input_data", "train.hdf5"]
     return call(capsys, *argv, *more, main=lquantizer.main)
-
-
-def widths(path: str = "answer.circle") -> list[tuple[str, int, int]]:
-    """Name, input bits and weight bits of every quantized layer of a file."""
-    ops = luciole.load(path).graph.ops
-    return [
-        (op.name, op.input_scales.dims[0], op.weights_scales.dims[1])
-        for op in ops
-        if isinstance(op, LQFullyConnected)
-    ]
 
 
 def test_the_command_of_the_manual_works_as_it_stands(capsys: Capture, folder: Path) -> None:

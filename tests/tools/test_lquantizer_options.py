@@ -19,8 +19,7 @@ from luciole.tools import lquantizer
 from luciole.tools.data import write_hdf5
 from tests.networks import network, random
 from tests.support import data_path
-from tests.tools.running import Outcome, call, left_behind
-from tests.tools.test_lquantizer import widths
+from tests.tools.running import Outcome, call, left_behind, widths
 
 Capture = pytest.CaptureFixture[str]
 X = random(50, 60, 20)

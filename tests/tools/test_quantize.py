@@ -16,8 +16,8 @@ from luciole.ir.quantization import stored_parameters
 from luciole.lquantizer import QuantizeError
 from luciole.tools import lquantizer, quantize
 from luciole.tools.main import main
-from tests.lquantizer.test_mixed import weights_by_kind
-from tests.lquantizer.test_uniform import images
+from tests.lquantizer.networks import images
+from tests.lquantizer.runs import weights_by_kind
 from tests.networks import network, random
 
 STATIC = "net.tflite -o q.tflite --scheme int8 --data data.npz:x_train"

@@ -21,7 +21,7 @@ import pytest
 
 import luciole
 from luciole.tools.search.command import main
-from tests.files.test_filling import full_from
+from tests.files.full_support import full_from
 from tests.networks import network, random
 
 Capture = pytest.CaptureFixture[str]

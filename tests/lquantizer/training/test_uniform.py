@@ -26,7 +26,8 @@ from luciole.lquantizer.training.tf_graph import TensorGraph
 from luciole.lquantizer.training.uniform_parameters import tied_tensors
 from luciole.lquantizer.training.uniform_trainer import UniformTrainer
 from luciole.schema.enums import ActivationFunctionType as Act
-from tests.lquantizer.test_uniform import Builder, images, records
+from tests.lquantizer.networks import Builder, images
+from tests.lquantizer.runs import records
 from tests.networks import random
 
 ROUGH: dict[str, Any] = {

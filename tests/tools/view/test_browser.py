@@ -22,6 +22,7 @@ from luciole.tools.view.page import html
 from luciole.tools.view.server import Server
 from luciole.tools.view.text import TIMES
 from tests.support import data_path
+from tests.tools.view.browser_support import OUTSIDE, OVERLAPS
 from tests.tools.view.conftest import Digits, Open, View, Visit
 from tests.tools.view.graphs import HOSTILE, branchy, hostile, nested, network, odd, two_graphs
 
@@ -248,25 +249,6 @@ def test_groups_open_and_close(groups: Visit, screenshots: Path) -> None:
 FOCUSED = """() => {
   const here = document.activeElement;
   return here.getAttribute('aria-label') || here.textContent;
-}"""
-OVERLAPS = """() => {
-  const items = app.view().scene.items.filter(i => i.type !== 'frame');
-  const bad = [];
-  for (const a of items) for (const b of items) {
-    if (a.key < b.key && a.x < b.x + b.width - 1e-6 && b.x < a.x + a.width - 1e-6
-      && a.y < b.y + b.height - 1e-6 && b.y < a.y + a.height - 1e-6) bad.push([a.key, b.key]);
-  }
-  return bad;
-}"""
-OUTSIDE = """() => {
-  const { items } = app.view().scene;
-  const frames = items.filter(i => i.type === 'frame');
-  const inside = (a, f) => a.x >= f.x && a.y >= f.y && a.x + a.width <= f.x + f.width + 1e-6
-    && a.y + a.height <= f.y + f.height + 1e-6;
-  return frames.filter(f => app.view().graph.groups[f.reference].nodes.some(n => {
-    const item = app.view().scene.byKey.get('n' + n);
-    return item && !inside(item, f);
-  })).length;
 }"""
 
 

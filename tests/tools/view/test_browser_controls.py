@@ -9,9 +9,9 @@ from playwright.sync_api import expect
 
 import luciole
 from tests.support import data_path
+from tests.tools.view.browser_support import OUTSIDE, OVERLAPS
 from tests.tools.view.conftest import Digits, Open, View, Visit
 from tests.tools.view.graphs import nested
-from tests.tools.view.test_browser import OUTSIDE, OVERLAPS
 
 ROWS = "() => [...document.querySelectorAll('.node .row')].map(t => t.textContent)"
 STICKS_OUT = """() => [...document.querySelectorAll(

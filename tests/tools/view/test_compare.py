@@ -14,7 +14,7 @@ from luciole.tools.view.blobs import Blobs
 from luciole.tools.view.compare import mark_differences, originals, twins
 from luciole.tools.view.document import Subject, document
 from luciole.tools.view.measures import set_bytes_before, set_measures
-from tests.lquantizer.test_equalize import X, uneven
+from tests.lquantizer.networks import X, uneven
 from tests.networks import network
 from tests.tools.view.conftest import Digits
 

@@ -6,7 +6,7 @@ import pytest
 
 from luciole.ir import CUSTOM_OPS, OPS
 from luciole.tools.view import palette
-from tests.test_every_op import alone
+from tests.lone_operators import alone
 
 BY_NAME = {cls.__name__: cls for cls in [*OPS.values(), *CUSTOM_OPS.values()]}
 
