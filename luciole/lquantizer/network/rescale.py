@@ -45,6 +45,10 @@ weights one step of which moves the result by 256 steps or more, and runtimes re
 """
 _BELOW = 0.98
 """How near to the limit of an activation a channel may be lifted."""
+_AS_GOOD = 1.02
+"""How many times the least error of a pair on made-up inputs is as good: a rule that evens channels
+out then serves the next pair, whose inputs are made up alike in all channels.
+"""
 _NONE = ActivationFunctionType.NONE
 
 Floats = NDArray[np.float64]
@@ -151,7 +155,8 @@ def rescale(
         peaks = _reached(model, pairs, records, batch)
     for pair, reached in zip(pairs, peaks, strict=True):
         scales = [_scales(pair, reached, rule) for rule in rules]
-        chosen = scales[0] if judge is None else _best(pair, scales, judge)
+        as_good = _AS_GOOD if records is None else 1.0
+        chosen = scales[0] if judge is None else _best(pair, scales, judge, as_good)
         if (chosen != 1).any():
             apply(model.graph, pair, chosen)
             done.append((pair, chosen))
@@ -191,9 +196,15 @@ def note_factors(graph: Graph, factors: Mapping[str, Array]) -> None:
         rename(value, factors[value.name])
 
 
-def _best(pair: Pair, scales: list[Floats], judge: Judge) -> Floats:
-    tried = [np.ones_like(scales[0]), *scales]
-    return tried[int(np.argmin(judge(pair, tried)))]
+def _best(pair: Pair, scales: list[Floats], judge: Judge, as_good: float) -> Floats:
+    """Choose the first scales whose error is as good as the least; scales of 1 stand before the
+    rules' unless several errors are as good.
+    """
+    ones = np.ones_like(scales[0])
+    tried = [ones, *scales] if as_good == 1 else [*scales, ones]
+    errors = judge(pair, tried)
+    least = min(errors)
+    return next((one for one, e in zip(tried, errors, strict=True) if e <= as_good * least), ones)
 
 
 def pairs_of(graph: Graph) -> Iterator[Pair]:

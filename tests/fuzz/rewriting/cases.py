@@ -112,8 +112,7 @@ class Case:
         """The network that is rounded plainly, None for one with state."""
         net = self.network
         try:
-            records = forms.each(net.records, net.model.graph)[-plainly.RECORDS :]
-            return plainly.Floor(net.model, records)
+            return plainly.Floor(net.model, forms.each(net.records, net.model.graph))
         except LucioleError:
             return None
 

@@ -13,7 +13,7 @@ from multiprocessing.process import BaseProcess
 from tests.fuzz.rewriting import networks, put_back
 from tests.fuzz.rewriting.cases import NAMES, Case, Ends, Finding
 
-SECONDS = 300
+SECONDS = 1800
 """For one network, however busy the machine."""
 
 
