@@ -15,7 +15,14 @@ from luciole.interpreter.records import outputs_of
 from luciole.ir import Array, Model
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.lquantizer import QuantizeError
-from luciole.lquantizer.network.rescale import RULES, WITHOUT_RECORDS, pairs_of, rescale
+from luciole.lquantizer.network.rescale import (
+    RULES,
+    WITHOUT_RECORDS,
+    Floats,
+    Pair,
+    pairs_of,
+    rescale,
+)
 from luciole.schema.enums import ActivationFunctionType as Act
 from tests.lquantizer.rescale_support import answers, network, records
 
@@ -57,6 +64,21 @@ def test_a_rule_that_is_named_is_obeyed_without_records(rule: str) -> None:
     names = [{value.name for value in result.model.graph.values} for result in results]
     assert {"y1/equalized", "y2/equalized"} <= names[0]
     assert not any("equalized" in name for name in names[1])
+
+
+@pytest.mark.parametrize(("worse", "count"), [(1.001, 2), (1.05, 0)])
+def test_channels_are_evened_out_where_made_up_inputs_cannot_tell(worse: float, count: int) -> None:
+    """A depthwise layer has a scale for each channel: whatever its channels are multiplied by, the
+    pair loses the same; but the next pair's inputs are made up with even channels.
+    """
+    twin = network(Act.RELU, uneven=True)
+    pairs = list(pairs_of(twin.graph))
+
+    def judge(_: Pair, tried: list[Floats]) -> list[float]:
+        return [1.0 if (scales == 1).all() else worse for scales in tried]
+
+    assert len(rescale(twin, pairs, None, 1, [RULES["weights"]], judge)) == count
+    assert rescale(twin, pairs, records(), 8, [RULES["weights"]], judge) == []
 
 
 @pytest.mark.parametrize("rule", WITHOUT_RECORDS)
