@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from luciole.ir import TensorType
 from luciole.ir.dtypes import integer_range
+from luciole.lquantizer.calibration.least import Floats, least_lossy
 from luciole.lquantizer.calibration.seen import Seen
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.formats.affine import Range, of_range
@@ -19,12 +20,8 @@ from luciole.lquantizer.formats.affine import Range, of_range
 Rule = Callable[[Seen, float, TensorType], Range]
 Chosen = Callable[[Seen, TensorType], Range]
 """A rule with its number."""
-Floats = NDArray[np.float64]
 Loss = Callable[[Floats, Floats, Floats, TensorType], float]
 """What is lost between two limits of the middles of bins that hold so many elements."""
-
-_LEAST_SHARE, _STEPS = 0.2, 41
-"""Shares of a range that are tried, from the least to all of it."""
 
 
 def min_max(seen: Seen, _: float, __: TensorType) -> Range:
@@ -61,8 +58,10 @@ def moving_average(seen: Seen, momentum: float, _: TensorType) -> Range:
 
 
 def mse(seen: Seen, _: float, dtype: TensorType) -> Range:
-    """Take the range of the least mean squared error, among shares of both extremes."""
-    return _least(seen, dtype, _error)
+    """Take the range of the least mean squared error, among shares of both extremes; of what
+    saturating readers give, where there are no others.
+    """
+    return seen.judged(dtype) or _least(seen, dtype, _error)
 
 
 def entropy(seen: Seen, _: float, dtype: TensorType) -> Range:
@@ -77,25 +76,8 @@ def entropy(seen: Seen, _: float, dtype: TensorType) -> Range:
 
 
 def _least(seen: Seen, dtype: TensorType, loss: Loss) -> Range:
-    """Search the range of the least loss among shares of both extremes."""
     middles, counts = seen.histogram()
-    extremes = np.array([min(seen.low, 0.0), max(seen.high, 0.0)])
-    best, shares = np.ones(2), np.linspace(_LEAST_SHARE, 1, _STEPS)
-    for side in _sides(extremes):  # each side by itself, the other as it was found
-        errors = []
-        for share in shares:
-            tried = best.copy()
-            tried[side] = share
-            errors.append(loss(extremes * tried, middles, counts, dtype))
-        best[side] = shares[int(np.argmin(errors))]
-    low, high = (extremes * best).tolist()
-    return low, high
-
-
-def _sides(extremes: NDArray[np.float64]) -> list[int]:
-    """List the sides to search, twice where each depends on the other."""
-    present = np.flatnonzero(extremes).tolist()
-    return present * 2 if len(present) > 1 else present
+    return least_lossy((seen.low, seen.high), lambda limits: loss(limits, middles, counts, dtype))
 
 
 def _error(

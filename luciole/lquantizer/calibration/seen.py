@@ -13,7 +13,9 @@ from luciole.interpreter.records import Progress, Records, check_records
 from luciole.ir import Array, Model, Op, TensorType, Value
 from luciole.ir.analysis.endless import ENDLESS, endless_tensors
 from luciole.ir.quant import Contrast
+from luciole.lquantizer.calibration.saturated import Saturated
 from luciole.lquantizer.calibration.watch import watched
+from luciole.lquantizer.formats.affine import Range
 
 _BINS = 8192
 """Bins of a histogram, half of them for each sign."""
@@ -83,6 +85,10 @@ class Seen:
     """Whether infinities, and numbers that stand for them, are none of what it held."""
     rows: Rows | None = None
     """What the readers tell apart in a row, where only that counts."""
+    as_read: Range | None = None
+    """The range of the least error in what readers that saturate make of it, if there are no
+    others.
+    """
     lowest_peak: float = np.inf
     """The largest element of the row in which that is least, of those with masked elements."""
 
@@ -118,6 +124,12 @@ class Seen:
         if self.rows is None or self.lowest_peak == np.inf:
             return np.inf
         return self.lowest_peak - self.rows.distance(dtype)
+
+    def judged(self, dtype: TensorType) -> Range | None:
+        """Return the range of integers of a type that saturating readers judge best, None where
+        others read, too, and of 16 bits, which tell all apart.
+        """
+        return self.as_read if dtype in (TensorType.INT8, TensorType.UINT8) else None
 
     def _keep(self, lows: Array, highs: Array) -> None:
         """Keep the extremes of the next records, of fewer where there are many."""
@@ -167,7 +179,7 @@ def seen(
     batch: int,
     progress: Progress | None = None,
 ) -> dict[Value, Seen]:
-    """Run a model's main graph over all records and say what each of some tensors held.
+    """Run a model's main graph over all records and return what each of some tensors held.
 
     Raises QuantizeError where NaN appears, or infinity that comes from no constant.
     """
@@ -177,9 +189,14 @@ def seen(
         value: Seen(most=most, is_endless=value in endless, rows=_rows(value, endless))
         for value in values
     }
+    saturated = {v: one for v in values if v not in endless and (one := Saturated.of(v))}
     for _, arrays in watched(model, values, records, batch, progress, endless):
-        for one, batch_of_it in zip(found.values(), arrays, strict=True):
-            one.add(batch_of_it)
+        for value, batch_of_it in zip(values, arrays, strict=True):
+            found[value].add(batch_of_it)
+            if value in saturated:
+                saturated[value].add(batch_of_it)
+    for value, one in saturated.items():
+        found[value].as_read = one.range()
     return found
 
 

@@ -97,7 +97,7 @@ def choose_grids(
     for op in ops:
         _bring(found, _shared(op), floats_of(op))
     for use, value in _of_other_type(ops, integers, found):
-        reach = _reach(given[value]) if value in given else limits(value, integers[use.op])
+        reach = range_of(given[value]) if value in given else limits(value, integers[use.op])
         found.operands.setdefault(use, of_range(reach, integers[use.op]))
     for use, constant in _constants(ops):
         reach = _extremes(constant)
@@ -131,13 +131,23 @@ def _groups(
     endless = endless_tensors(graph)
     for value, dtype in touched(graph, integers, ends):
         affine = given.get(value)
-        reach = limits(value, dtype) if affine is None else _reach(affine)
+        reach = limits(value, dtype) if affine is None else range_of(affine)
+        if affine is None and _is_part(value, integers):
+            reach = NOTHING
         fixed = affine if affine is not None and affine.dtype == dtype else None
         signs = endless.get(value, frozenset())
         groups[value] = _Group([value], reach, dtype, fixed, "FAKE_QUANT", signs)
     for op in (op for op in graph.ops if op in integers):
         _bind(op, groups, integers[op])
     return groups
+
+
+def _is_part(value: Value, integers: Container[Op]) -> bool:
+    """Return whether a tensor is part of another one, which holds all that it does."""
+    op = None if value.producer is None else value.producer.op
+    if op is None or op not in integers or op.quant is None or len(op.results) == 1:
+        return False
+    return isinstance(op.quant.result, Like)
 
 
 def _fit_all(
@@ -214,7 +224,8 @@ def _whole(groups: Mapping[Value, _Group], value: Value) -> Range:
     return ALL if value.data is None else (float(np.min(value.data)), float(np.max(value.data)))
 
 
-def _reach(affine: Affine) -> Range:
+def range_of(affine: Affine) -> Range:
+    """Return the least and the largest number of a grid."""
     low, high = affine.range
     return float(low[0]), float(high[0])
 

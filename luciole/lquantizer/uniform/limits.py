@@ -94,6 +94,11 @@ class Limits:
             self._rule(self._seen[value.name], dtype) if given is None else (given.low, given.high)
         )
 
+    def is_judged_as_read(self, value: Value, dtype: TensorType) -> bool:
+        """Return whether what saturating readers make of a tensor decided how far it reaches."""
+        found = self._seen.get(value.name) if self._given(value) is None else None
+        return self.rule_name == "mse" and found is not None and found.judged(dtype) is not None
+
     def _given(self, value: Value) -> TensorRange | None:
         return None if self.given is None else self.given.tensors.get(value.name)
 

@@ -47,7 +47,7 @@ from luciole.lquantizer.methods.uniform import (
     output_aware,
     with_room_for_bias,
 )
-from luciole.lquantizer.network.grids import Grids, choose_grids, touched, unsaid
+from luciole.lquantizer.network.grids import Grids, choose_grids, range_of, touched, unsaid
 from luciole.lquantizer.network.rounding import tensor_reports
 from luciole.lquantizer.network.told_apart import ALL
 from luciole.lquantizer.report import LayerReport, TensorReport, snr_db
@@ -170,6 +170,10 @@ class Known:
             _check_end(value, grids.tensors.get(value), ends[value])
         self.tensors = tensor_reports(grids, found, self.limits.rule_name)
         self.cut = {value.name: reach for value, reach in grids.cut.items()}
+        for value in graph.inputs:
+            affine = grids.tensors.get(value)
+            if affine is not None and self.limits.is_judged_as_read(value, affine.dtype):
+                self.cut[value.name] = range_of(affine)
         for op in recurrent(graph, schemes):
             self._prepare(graph, op, grids.tensors[op.output])
         insert_pairs(graph, grids.tensors, grids.operands, types, ends)
@@ -288,7 +292,7 @@ class _Way:
         lost |= known.kept_float(graph, types_of(schemes), ends, given)
         schemes = {op: types for op, types in schemes.items() if op not in lost}
         known.round(graph, schemes, ends, given)
-        some = _some(records)
+        some = _some(records, known.cut)
         sampling = Sampling.of(max(1, _count(some)), options.seed)
         front = None if some is None else Front(work, some, batch)
         layers = [op for op in graph.ops if op in schemes and has_weights(op)]
@@ -380,10 +384,13 @@ def _count(records: Records | None) -> int:
     return 0 if records is None else len(next(iter(records.values())))
 
 
-def _some(records: Records | None) -> Records | None:
-    """Take the records that layers are learned from."""
+def _some(records: Records | None, cut: Mapping[str, Range]) -> Records | None:
+    """Take the records that layers are learned from, inputs as far as integers reach by intent."""
     apart = -(-_count(records) // _LEARNED_FROM)
-    return None if records is None else {name: array[::apart] for name, array in records.items()}
+    if records is None:
+        return None
+    some = {name: array[::apart] for name, array in records.items()}
+    return {name: a.clip(*cut[name]) if name in cut else a for name, a in some.items()}
 
 
 def _judge(report: LayerReport, parts: list[Part], found: Integers) -> None:
