@@ -105,10 +105,13 @@ def test_all_results_of_what_moves_elements_have_the_scale_of_its_operand(
             assert decibels(own, reference) > 14
 
 
-@pytest.mark.parametrize("scheme", ["int8", "uint8"])
-def test_gates_of_heavy_tailed_inputs_are_close_to_the_float_network(scheme: str) -> None:
+@pytest.mark.parametrize(("scheme", "least"), [("int8", 29), ("uint8", 28)])
+def test_gates_of_heavy_tailed_inputs_are_close_to_the_float_network(
+    scheme: str, least: float
+) -> None:
     """A dense layer, SPLIT, and TANH or LOGISTIC behind each part: 18 to 23 dB where each part had
-    a scale of its own, and 18 behind TANH where the layer's result reached as far as its extremes.
+    a scale of its own, 18 behind TANH where the layer's result reached as far as its extremes, and
+    27.6 where ranges were of the least error in the tensor itself.
     """
     model = luciole.load(data_path("found/grids/glu.tflite"))
     records = {"x": np.load(data_path("found/grids/glu.npy"))}
@@ -116,8 +119,8 @@ def test_gates_of_heavy_tailed_inputs_are_close_to_the_float_network(scheme: str
     expected = outputs(model, records)
     for found in (outputs(from_bytes(content), records), in_litert(content, records)):
         close = [decibels(own, whole) for own, whole in zip(found, expected, strict=True)]
-        assert min(close) > 26.5
-        assert min(close[1], close[3]) > 31
+        assert min(close) > least  # the weights on UINT8 have one scale
+        assert min(close[1], close[3]) > 33
 
 
 def gated(*kinds: type[Op], output: bool = False) -> Model:
@@ -152,6 +155,20 @@ def test_integers_reach_no_further_than_saturating_readers_tell_apart(
 ) -> None:
     low, high = reach_of_y(gated(*kinds), scheme)
     np.testing.assert_allclose((low, high), (-most, most), rtol=0.02)
+
+
+@pytest.mark.parametrize("is_output", [False, True])
+def test_a_range_is_judged_by_what_saturating_readers_give(is_output: bool) -> None:
+    """Rare large inputs move a gate no further: integers need not reach them, unless what they
+    make is an output, too.
+    """
+    model = luciole.load(data_path("found/grids/glu.tflite"))
+    records = np.load(data_path("found/grids/glu.npy"))
+    if is_output:
+        model.graph.outputs.append(model.graph.ops[0].results[0])
+    report = luciole.quantize(model, {"x": records}, scheme="int8").report
+    (x,) = (tensor for tensor in report.tensors if tensor.name == "x")
+    assert (x.most < 0.65 * records.max()) != is_output
 
 
 def test_results_of_the_network_and_other_readers_keep_the_whole_range() -> None:
