@@ -15,7 +15,7 @@ import numpy as np
 from luciole.ir import Array, Op, TensorType, Value
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.quant import Like
-from luciole.kernels.core import registry
+from luciole.kernels.core.evaluation import computed
 from luciole.lquantizer.calibration.least import Floats, least_lossy
 from luciole.lquantizer.formats.affine import Range, of_range
 
@@ -75,7 +75,7 @@ class Saturated:
         arrays = {self.value: array}
         for op in self.ops:
             operands = [None if v is None else arrays.get(v, v.data) for v in op.operands]
-            arrays |= dict(zip(op.results, registry.computed(op, operands), strict=True))
+            arrays |= dict(zip(op.results, computed(op, operands), strict=True))
         return [arrays[op.results[0]] for op in self.ops if _saturates(op)]
 
 
