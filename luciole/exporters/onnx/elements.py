@@ -9,30 +9,10 @@ import numpy as np
 from luciole.exporters.onnx.building import RefusedError
 from luciole.ir import Array, TensorType
 from luciole.ir.dtypes import pack
+from luciole.schema.onnx_dialect import NUMBERS
 
 if TYPE_CHECKING:
     from onnx import TensorProto
-
-_NUMBERS = {
-    TensorType.FLOAT32: 1,
-    TensorType.UINT8: 2,
-    TensorType.INT8: 3,
-    TensorType.UINT16: 4,
-    TensorType.INT16: 5,
-    TensorType.INT32: 6,
-    TensorType.INT64: 7,
-    TensorType.STRING: 8,
-    TensorType.BOOL: 9,
-    TensorType.FLOAT16: 10,
-    TensorType.FLOAT64: 11,
-    TensorType.UINT32: 12,
-    TensorType.UINT64: 13,
-    TensorType.COMPLEX64: 14,
-    TensorType.COMPLEX128: 15,
-    TensorType.UINT4: 21,
-    TensorType.INT4: 22,
-}
-"""``TensorProto.DataType`` of onnx.proto."""
 
 FOUR_BITS = (TensorType.INT4, TensorType.UINT4)
 SINCE_FOUR_BITS = 21
@@ -41,9 +21,9 @@ SINCE_FOUR_BITS = 21
 
 def onnx_type(dtype: TensorType) -> int:
     """Find ONNX's number of an element type. Raises RefusedError where it has none."""
-    if dtype not in _NUMBERS:
+    if dtype not in NUMBERS:
         raise RefusedError(f"ONNX has no element type {dtype.name}")
-    return _NUMBERS[dtype]
+    return NUMBERS[dtype]
 
 
 def tensor(array: Array, dtype: TensorType, name: str) -> TensorProto:

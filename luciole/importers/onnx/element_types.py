@@ -4,29 +4,7 @@ from __future__ import annotations
 
 from luciole.importers.onnx.errors import RefusedError
 from luciole.schema.enums import TensorType
-
-OF_ONNX = {
-    1: TensorType.FLOAT32,
-    2: TensorType.UINT8,
-    3: TensorType.INT8,
-    4: TensorType.UINT16,
-    5: TensorType.INT16,
-    6: TensorType.INT32,
-    7: TensorType.INT64,
-    8: TensorType.STRING,
-    9: TensorType.BOOL,
-    10: TensorType.FLOAT16,
-    11: TensorType.FLOAT64,
-    12: TensorType.UINT32,
-    13: TensorType.UINT64,
-    14: TensorType.COMPLEX64,
-    15: TensorType.COMPLEX128,
-    21: TensorType.UINT4,
-    22: TensorType.INT4,
-}
-"""By the numbers of onnx.proto's TensorProto.DataType: those that circle has."""
-
-TO_ONNX = {kind: number for number, kind in OF_ONNX.items()}
+from luciole.schema.onnx_dialect import ELEMENT_TYPES
 
 WIDER = {
     TensorType.FLOAT16: TensorType.FLOAT32,
@@ -45,9 +23,9 @@ there, but for float64 (float32 has 24 bits of its numbers) and uint64 (up to 2^
 
 def element_type(number: int) -> TensorType:
     """Find circle's element type. Raises RefusedError for one that it lacks."""
-    if number not in OF_ONNX:
+    if number not in ELEMENT_TYPES:
         raise RefusedError(f"circle has no element type {type_name(number)}")
-    return OF_ONNX[number]
+    return ELEMENT_TYPES[number]
 
 
 def type_name(number: int) -> str:

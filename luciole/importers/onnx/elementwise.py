@@ -12,46 +12,20 @@ from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.node import Node
 from luciole.importers.onnx.rules import Rule, rule
 from luciole.importers.onnx.shape import broadcast
-from luciole.ir import Op, TensorType, Value
+from luciole.ir import OPS, Op, TensorType, Value
 from luciole.ir.ops import bitcast as bits
 from luciole.ir.ops import comparisons, logical, select, stablehlo_elementwise
 from luciole.ir.ops import elementwise_binary as binary
 from luciole.ir.ops import elementwise_unary as unary
-from luciole.ir.ops.activations import Logistic, Tanh
 from luciole.ir.ops.add_n import AddN
+from luciole.schema.onnx_dialect import NODES
 
 FLOATS = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.FLOAT64)
 
-_SAME: dict[str, type[Op]] = {
-    "Abs": unary.Abs,
-    "And": logical.LogicalAnd,
-    "Ceil": unary.Ceil,
-    "Cos": unary.Cos,
-    "Exp": unary.Exp,
-    "Floor": unary.Floor,
-    "Log": unary.Log,
-    "Mul": binary.Mul,
-    "Neg": unary.Neg,
-    "Not": logical.LogicalNot,
-    "Or": logical.LogicalOr,
-    "Round": unary.Round,
-    "Sigmoid": Logistic,
-    "Sign": unary.Sign,
-    "Sin": unary.Sin,
-    "Sqrt": unary.Sqrt,
-    "Sub": binary.Sub,
-    "Tanh": Tanh,
-    "Add": binary.Add,
-    "Equal": comparisons.Equal,
-    "Greater": comparisons.Greater,
-    "GreaterOrEqual": comparisons.GreaterEqual,
-    "Less": comparisons.Less,
-    "LessOrEqual": comparisons.LessEqual,
-}
-"""ONNX's operators that circle has, on the same operands."""
-
 
 def _same(cls: type[Op]) -> Rule:
+    """Make the rule of an operator that circle has, on the same operands."""
+
     def convert(k: Building, node: Node) -> Value:
         return k.add(cls.from_operands(stretched(k, node), {}))
 
@@ -68,8 +42,8 @@ def stretched(k: Building, node: Node) -> list[Value | None]:
     return [x, k.reshape(y, (*y.shape, *[1] * behind)) if behind > 0 else y]
 
 
-for _name, _cls in _SAME.items():
-    rule(_name)(_same(_cls))
+for _code, _name in NODES.items():
+    rule(_name)(_same(OPS[_code]))
 
 
 @rule("Identity")
@@ -90,12 +64,6 @@ def dropout(k: Building, node: Node) -> list[Value | None]:
         return [node[0]]
     dtype = np.bool_ if node.opset >= 10 else numpy_type(node[0].dtype)
     return [node[0], k.held(k.filled(k.dims(node[0]), 1, dtype))]
-
-
-@rule("Div")
-def div(k: Building, node: Node) -> Value:
-    """Divide; integers are cut off towards 0."""
-    return k.add(binary.Div.from_operands(stretched(k, node), {}))
 
 
 @rule("Pow")
@@ -158,12 +126,6 @@ def mod(k: Building, node: Node) -> Value:
 def exclusive_or(k: Building, node: Node) -> Value:
     """Tell whether one of two holds alone."""
     return k.add(comparisons.NotEqual(node[0], node[1]))
-
-
-@rule("BitwiseXor")
-def bitwise_xor(k: Building, node: Node) -> Value:
-    """Combine bits."""
-    return k.add(binary.BitwiseXor(node[0], node[1]))
 
 
 @rule("BitwiseAnd")

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from luciole.importers.onnx.element_types import TO_ONNX
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.node import Node
 from luciole.importers.onnx.rules import STANDARD
 from luciole.ir import Value
+from luciole.schema.onnx_dialect import NUMBERS
 
 if TYPE_CHECKING:
     from onnx import AttributeProto, FunctionProto, NodeProto, OperatorSetIdProto, TypeProto
@@ -145,6 +145,6 @@ def _of_types(schema: object, node: Node) -> FunctionProto | None:
 def _type(value: Value | None) -> TypeProto:
     from onnx import TypeProto, helper
 
-    if value is None or value.dtype not in TO_ONNX:
+    if value is None or value.dtype not in NUMBERS:
         return TypeProto()
-    return helper.make_tensor_type_proto(TO_ONNX[value.dtype], value.shape)
+    return helper.make_tensor_type_proto(NUMBERS[value.dtype], value.shape)

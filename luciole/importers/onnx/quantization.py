@@ -8,7 +8,6 @@ import numpy as np
 
 from luciole.importers.onnx.building import Building
 from luciole.importers.onnx.convolution import convolved
-from luciole.importers.onnx.element_types import OF_ONNX
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.matrix import gemm, matmul
 from luciole.importers.onnx.node import Node
@@ -23,6 +22,7 @@ from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.ops.reshape import Reshape
 from luciole.ir.ops.transpose import Transpose
 from luciole.ir.quantization import ACTIVATIONS, Affine
+from luciole.schema.onnx_dialect import ELEMENT_TYPES
 
 MICROSOFT = "com.microsoft"
 _EXACT = 1 << 24
@@ -138,7 +138,7 @@ def _spread(k: Building, node: Node, value: Value) -> Value:
 def quantize_linear(k: Building, node: Node) -> Value:
     """Compute the nearest integers of x / scale + zero point, halves to even, saturated."""
     point = node.get(2)
-    said = OF_ONNX.get(node.integer("output_dtype", 0) or 2, TensorType.UINT8)
+    said = ELEMENT_TYPES.get(node.integer("output_dtype", 0) or 2, TensorType.UINT8)
     dtype = point.dtype if point is not None else said
     if node.integer("block_size", 0):
         scale = _spread(k, node, node[1])

@@ -9,21 +9,16 @@ from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.node import Node
 from luciole.importers.onnx.rules import rule
 from luciole.importers.onnx.shape import attribute_or_operand
-from luciole.ir import TensorType, Value
+from luciole.ir import OPS, Op, TensorType, Value
 from luciole.ir.ops import elementwise_binary as binary
 from luciole.ir.ops import elementwise_unary as unary
 from luciole.ir.ops import reduce
 from luciole.ir.ops.arg_min_max import ArgMax, ArgMin
 from luciole.ir.ops.reverse_v2 import ReverseV2
 from luciole.ir.ops.topk_v2 import TopkV2
+from luciole.schema.onnx_dialect import REDUCTIONS
 
-_SAME: dict[str, type[reduce.Reduction]] = {
-    "ReduceSum": reduce.Sum,
-    "ReduceMean": reduce.Mean,
-    "ReduceMax": reduce.ReduceMax,
-    "ReduceMin": reduce.ReduceMin,
-    "ReduceProd": reduce.ReduceProd,
-}
+_SAME = {name: OPS[code] for code, name in REDUCTIONS.items()}
 _OF_SUMS = ("ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp")
 
 
@@ -45,9 +40,7 @@ def reduction(k: Building, node: Node) -> Value:
     return _reduced(k, _SAME[node.kind], node[0], axes, keep)
 
 
-def _reduced(
-    k: Building, cls: type[reduce.Reduction], x: Value, axes: list[int], keep: bool
-) -> Value:
+def _reduced(k: Building, cls: type[Op], x: Value, axes: list[int], keep: bool) -> Value:
     if not axes:
         return x
     return k.add(cls.from_operands((x, k.constant(np.array(axes, np.int32))), {"keep_dims": keep}))

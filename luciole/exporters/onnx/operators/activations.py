@@ -13,12 +13,10 @@ from luciole.ir.ops.activations import (
     LIMITS,
     Elu,
     HardSwish,
-    Logistic,
     Relu,
     Relu0To1,
     Relu6,
     ReluN1To1,
-    Tanh,
 )
 from luciole.ir.ops.fake_quant import FakeQuant, limits
 from luciole.ir.ops.gelu import Gelu
@@ -56,16 +54,6 @@ def relu(k: Building, op: Relu, x: Term) -> Term:
 @elementwise(Relu6, ReluN1To1, Relu0To1)
 def clamp(k: Building, op: Relu6 | ReluN1To1 | Relu0To1, x: Term) -> Term:
     return clipped(k, x, *op.limits)
-
-
-@elementwise(Tanh)
-def tanh(k: Building, op: Tanh, x: Term) -> Term:
-    return k.add("Tanh", x)
-
-
-@elementwise(Logistic)
-def logistic(k: Building, op: Logistic, x: Term) -> Term:
-    return k.add("Sigmoid", x)
 
 
 @elementwise(Elu)

@@ -6,71 +6,30 @@ import math
 
 from luciole.exporters.onnx.building import Building
 from luciole.exporters.onnx.nodes import Term
-from luciole.exporters.onnx.operators.activations import activated
 from luciole.exporters.onnx.rules import elementwise, rule
 from luciole.ir import Op, TensorType
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops.add_n import AddN
 from luciole.ir.ops.comparisons import (
     Comparison,
-    Equal,
-    Greater,
-    GreaterEqual,
-    Less,
-    LessEqual,
     NotEqual,
 )
 from luciole.ir.ops.elementwise_binary import (
-    Add,
-    Arithmetic,
     Atan2,
     Binary,
-    BitwiseXor,
-    Div,
     FloorDiv,
     FloorMod,
     Maximum,
     Minimum,
-    Mul,
-    Pow,
     RightShift,
     SquaredDifference,
-    Sub,
 )
-from luciole.ir.ops.logical import LogicalAnd, LogicalOr
 from luciole.ir.ops.select import Select, SelectV2
 from luciole.ir.ops.stablehlo_elementwise import (
-    StablehloAdd,
     StablehloAnd,
     StablehloMaximum,
     StablehloMinimum,
-    StablehloMultiply,
 )
-
-_KINDS: dict[type[Op], str] = {
-    Pow: "Pow",
-    BitwiseXor: "BitwiseXor",
-    LogicalAnd: "And",
-    LogicalOr: "Or",
-    Less: "Less",
-    LessEqual: "LessOrEqual",
-    Greater: "Greater",
-    GreaterEqual: "GreaterOrEqual",
-    Equal: "Equal",
-    StablehloAdd: "Add",
-    StablehloMultiply: "Mul",
-}
-
-
-@elementwise(*_KINDS)
-def one_node(k: Building, op: Op, x: Term, y: Term) -> Term:
-    return k.add(_KINDS[type(op)], x, y)
-
-
-@elementwise(Add, Sub, Mul, Div)
-def arithmetic(k: Building, op: Arithmetic, x: Term, y: Term) -> Term:
-    return activated(k, k.add(type(op).__name__, x, y), op.activation)
-
 
 _EXTREMES: dict[type[Op], tuple[str, str, bool]] = {
     Maximum: ("Max", "Greater", True),

@@ -5,35 +5,13 @@ from __future__ import annotations
 from luciole.exporters.onnx.building import Building, RefusedError
 from luciole.exporters.onnx.nodes import Term
 from luciole.exporters.onnx.rules import elementwise
-from luciole.ir import Op, TensorType
+from luciole.ir import TensorType
 from luciole.ir.ops.cast import Cast
 from luciole.ir.ops.elementwise_unary import (
-    Abs,
-    Ceil,
-    Cos,
-    Exp,
-    Floor,
-    Log,
-    Neg,
-    Round,
     Rsqrt,
-    Sign,
-    Sin,
-    Sqrt,
     Square,
     ZerosLike,
 )
-from luciole.ir.ops.logical import LogicalNot
-
-_KINDS: dict[type[Op], str] = {
-    **{cls: cls.__name__ for cls in (Abs, Ceil, Cos, Exp, Floor, Log, Neg, Round, Sign, Sin, Sqrt)},
-    LogicalNot: "Not",
-}
-
-
-@elementwise(*_KINDS)
-def one_node(k: Building, op: Op, x: Term) -> Term:
-    return k.add(_KINDS[type(op)], x)
 
 
 @elementwise(Rsqrt)

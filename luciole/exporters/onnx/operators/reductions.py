@@ -7,29 +7,21 @@ from collections.abc import Callable
 from luciole.exporters.onnx.building import Building, ints_of, to_first
 from luciole.exporters.onnx.nodes import Term
 from luciole.exporters.onnx.rules import rule
-from luciole.ir import Op, TensorType
+from luciole.ir import OPS, Op, TensorType
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops.arg_min_max import ArgMax, ArgMin, Extremum
 from luciole.ir.ops.cumsum import Cumsum
 from luciole.ir.ops.reduce import (
-    Mean,
     ReduceAll,
     ReduceAny,
-    ReduceMax,
-    ReduceMin,
-    ReduceProd,
     Reduction,
-    Sum,
 )
 from luciole.ir.ops.topk_v2 import TopkV2
 from luciole.ir.ops.unique import Unique
+from luciole.schema.onnx_dialect import REDUCTIONS
 
 _KINDS: dict[type[Op], str] = {
-    Mean: "ReduceMean",
-    Sum: "ReduceSum",
-    ReduceMax: "ReduceMax",
-    ReduceMin: "ReduceMin",
-    ReduceProd: "ReduceProd",
+    **{OPS[code]: name for code, name in REDUCTIONS.items()},
     ReduceAny: "ReduceMax",
     ReduceAll: "ReduceMin",
 }
