@@ -16,7 +16,7 @@ from luciole.ir.findings import refusal
 from luciole.ir.verify import verify
 
 _SLIPS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error)
-"""What a writer raises where something is not what it is declared to be."""
+"""Errors of a writer where a model is not as it is declared to be."""
 
 
 def to_bytes(
@@ -79,7 +79,7 @@ def _parts(writer: ModelWriter, model: Model, behind: bool, check: bool) -> Iter
 
 
 def inexact(model: Model, path: str | os.PathLike[str], *, exact: bool = True) -> list[str]:
-    """List, each with the name of one, the kinds of operators on integers whose codes a file that
+    """List the kinds of operators on integers, each with the name of one, whose codes a file that
     ``save`` writes with these settings may give a step apart from TFLite's kernels.
     """
     first: dict[str, Op] = {}
@@ -87,8 +87,8 @@ def inexact(model: Model, path: str | os.PathLike[str], *, exact: bool = True) -
     for op in ops:
         first.setdefault(op.kind, op)
     counts = Counter(op.kind for op in ops)
-    more = {kind: f" and {n - 1} more" if n > 1 else "" for kind, n in counts.items()}
-    return [f"{kind} {op.name!r}{more[kind]}" for kind, op in first.items()]
+    repeats = {kind: f" and {n - 1} more" if n > 1 else "" for kind, n in counts.items()}
+    return [f"{kind} {op.name!r}{repeats[kind]}" for kind, op in first.items()]
 
 
 def _writer(path: Path, opset: int | None, exact: bool) -> ModelWriter:
@@ -97,8 +97,8 @@ def _writer(path: Path, opset: int | None, exact: bool) -> ModelWriter:
 
 
 def check_target(path: str | os.PathLike[str]) -> None:
-    """Refuse early what ``save`` would refuse after long work: another extension, a folder that
-    cannot be written.
+    """Refuse early the targets that ``save`` would refuse after long work: another extension, a
+    folder that cannot be written.
     """
     writer_of(Path(path))
     check_writable(path)

@@ -1,4 +1,4 @@
-"""Find what writes models: one writer for each kind of file.
+"""Find the writers of models: one for each kind of file.
 
 A writer is a class in the ``__init__`` of a folder beside this file, where it is found, as readers
 of files are. The ``__init__`` imports nothing heavy before a file is written.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from luciole.ir import Model, Op
 
 DEFAULT = "circle"
-"""What is written where a name has no extension."""
+"""Format that is written where a name has no extension."""
 
 
 class ModelWriter(ABC):
@@ -77,7 +77,7 @@ def writers() -> tuple[ModelWriter, ...]:
 
 
 def writable(last: str = "or") -> str:
-    """List what can be written: ".circle, .tflite or .onnx"."""
+    """List the extensions of files that can be written: ".circle, .tflite or .onnx"."""
     return listed((writer.extension for writer in writers()), last)
 
 

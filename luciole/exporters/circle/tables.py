@@ -72,18 +72,18 @@ class _Exporter:
         )
 
     def _operator_codes(self) -> list[tables.OperatorCode]:
-        """List the codes of all operators. Raises UnsupportedError that says which the format has
-        not.
+        """List the codes of all operators. Raises UnsupportedError that names the operators that
+        the format lacks.
         """
-        found, missing = [], []
+        codes, missing = [], []
         for number, custom, version in self.codes:
             try:
-                found.append(opcodes.encode(number, version, custom, self.dialect))
+                codes.append(opcodes.encode(number, version, custom, self.dialect))
             except FormatError as error:
                 missing.append(str(error))
         if missing:
             raise UnsupportedError("; ".join(missing), missing)
-        return found
+        return codes
 
     def _place(self, buffer: Buffer | None) -> int:
         if buffer is None:
@@ -182,18 +182,18 @@ def _options(op: Op, graphs: Mapping[int, int]) -> dict[str, Any]:
 
 
 def _custom_options(op: Op) -> dict[str, Any]:
-    """Take the file's own bytes while they say what the attributes do, else write all entries
+    """Return the file's own bytes while they agree with the attributes, else write all entries
     anew.
     """
-    given = op.file_options
-    if given is not None and given.attributes == op.attributes():
-        return {"custom_options": np.frombuffer(given.raw, np.uint8)}
+    options = op.file_options
+    if options is not None and options.attributes == op.attributes():
+        return {"custom_options": np.frombuffer(options.raw, np.uint8)}
     plain = all(getattr(op, f.name) == f.default for f in op.attr_fields())
-    if given is None and plain and not op.has_options:
+    if options is None and plain and not op.has_options:
         return {}
     if op.packed:
-        return {"custom_options": _struct(op, b"" if given is None else given.raw)}
-    others = (read_map(given.raw) if given is not None else None) or {}
+        return {"custom_options": _struct(op, b"" if options is None else options.raw)}
+    others = (read_map(options.raw) if options is not None else None) or {}
     own = {f.schema_name: getattr(op, f.name) for f in op.attr_fields()}
     return {"custom_options": _map(others | own)}
 
@@ -232,7 +232,9 @@ def _plain(value: Any) -> Any:
 
 
 def _quantization(value: Value, index: dict[Value, int]) -> tables.QuantizationParameters | None:
-    """Return a tensor's quantization, with the numbers that tensors have now which it speaks of."""
+    """Return a tensor's quantization, which names the tensors of its blocks by their present
+    numbers.
+    """
     table, details = value.quantization, blocks_of(value)
     if table is None or details is None:
         return table
@@ -240,9 +242,9 @@ def _quantization(value: Value, index: dict[Value, int]) -> tables.QuantizationP
     blocks = copy(details)
     blocks.scales = details.scales if scales is None else scales
     blocks.zero_points = details.zero_points if points is None else points
-    found = copy(table)
-    found.details = blocks
-    return found
+    renumbered = copy(table)
+    renumbered.details = blocks
+    return renumbered
 
 
 def _ints(numbers: Any) -> np.ndarray[Any, np.dtype[np.int32]]:

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 _SMALL = 1024
 """Bytes up to which equal constants are one."""
 _UNNAMED = re.compile(r"constant(_\d+)?")
-"""What constants are called that have no name of their own: each file numbers them anew."""
+"""Pattern of the names of constants that have no name of their own: each file numbers them anew."""
 END = (1 << 63) - 1
-"""What ONNX takes for the end of any axis."""
+"""ONNX's number for the end of any axis."""
 Cut = tuple[int, int, int, int]
 """An axis, where a part of it starts and stops, and the step."""
 
@@ -43,7 +43,7 @@ class RefusedError(LucioleError):
 
 @dataclass
 class Shared:
-    """What all graphs of one file have together."""
+    """Properties that all graphs of one file share."""
 
     opset: int
     convert: Callable[[Building, Graph], None]
@@ -115,7 +115,7 @@ class Building:
         return self.first[value]
 
     def is_first(self, value: Value) -> bool:
-        """Tell whether a tensor is there with its channels first."""
+        """Return whether a tensor is there with its channels first."""
         return value in self.first and not value.is_constant
 
     def weights(self, value: Value, order: Sequence[int]) -> Term:
@@ -137,11 +137,11 @@ class Building:
         return self.add("Transpose", term, perm=list(order))
 
     def put(self, value: Value, term: Term) -> None:
-        """Say which tensor a value is, in the model's layout."""
+        """Set the tensor that stands for a value, in the model's layout."""
         self.last[value] = self._called(term, value.name)
 
     def put_first(self, value: Value, term: Term) -> None:
-        """Say which tensor a value is, with its channels first."""
+        """Set the tensor that stands for a value, with its channels first."""
         self.first[value] = self._called(term, value.name)
 
     def _called(self, term: Term, name: str) -> Term:
@@ -158,11 +158,11 @@ class Building:
         self, kind: str, count: int, *operands: Term | None, **attributes: object
     ) -> list[Term]:
         """Append a node with several results."""
-        given = list(operands)
-        while given and given[-1] is None:
-            given.pop()
+        present = list(operands)
+        while present and present[-1] is None:
+            present.pop()
         results = [Term(kind.lower()) for _ in range(count)]
-        self.body.nodes.append(Node(kind, given, results, attributes))
+        self.body.nodes.append(Node(kind, present, results, attributes))
         return results
 
     def own(self, kind: str, *operands: Term | None, **attributes: object) -> Term:
@@ -187,7 +187,7 @@ class Building:
         return term
 
     def ints(self, *numbers: int) -> Term:
-        """Store int64 numbers [n]: what shapes and axes are given as."""
+        """Store int64 numbers [n], the form of shapes and axes."""
         return self.constant(np.array(numbers, np.int64))
 
     def number(self, number: float, dtype: TensorType = TensorType.FLOAT32) -> Term:
@@ -271,7 +271,7 @@ class Building:
 
 
 def _codes_behind(value: Value) -> Value | None:
-    """Find what a DEQUANTIZE makes a tensor from."""
+    """Find the codes from which a DEQUANTIZE makes a tensor."""
     maker = None if value.producer is None else value.producer.op
     return maker.input if isinstance(maker, Dequantize) else None
 
@@ -281,12 +281,12 @@ def _settled(cut: Cut, extent: int | None) -> Cut | None:
     axis, start, end, step = cut
     if extent is None:
         return cut
-    found = range(*slice(start, end, step).indices(extent))
-    if not found:
+    indices = range(*slice(start, end, step).indices(extent))
+    if not indices:
         return axis, 0, 0, step
-    if found == range(extent):
+    if indices == range(extent):
         return None
-    return axis, found.start, found.stop if found.stop >= 0 else -END, step
+    return axis, indices.start, indices.stop if indices.stop >= 0 else -END, step
 
 
 def to_first(rank: int) -> list[int]:
@@ -301,7 +301,7 @@ def _to_last(rank: int) -> list[int]:
 
 
 def data_of(value: Value) -> Array:
-    """Read a constant, a sparse one in full. Raises RefusedError for what is none."""
+    """Read a constant, a sparse one in full. Raises RefusedError for a value that is none."""
     if value.is_constant and value.sparsity is not None:
         return dense(value)
     data = value.data

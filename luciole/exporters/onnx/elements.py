@@ -30,9 +30,9 @@ def tensor(array: Array, dtype: TensorType, name: str) -> TensorProto:
     """Make a constant's protocol buffer, the bytes as the model has them."""
     from onnx import TensorProto
 
-    found = TensorProto(name=name, data_type=onnx_type(dtype), dims=array.shape)
+    proto = TensorProto(name=name, data_type=onnx_type(dtype), dims=array.shape)
     if dtype == TensorType.STRING:
-        found.string_data.extend(array.reshape(-1).tolist())
+        proto.string_data.extend(array.reshape(-1).tolist())
     else:
-        found.raw_data = np.asarray(pack(array, dtype)).tobytes()
-    return found
+        proto.raw_data = np.asarray(pack(array, dtype)).tobytes()
+    return proto

@@ -72,7 +72,7 @@ _SUMMED = """
 _OPERANDS = "x, thresholds, levels, weights_binary, weights_scales, weights_offsets, bias"
 
 _ALSO = "input_scales, input_offset, has_bias, has_offsets"
-"""Attributes that no body reads: what the model had, so that it is found again."""
+"""Attributes that no body reads: properties of the model, by which a reader finds it again."""
 
 BODIES = {
     "Rescale": f"""

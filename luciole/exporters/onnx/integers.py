@@ -24,14 +24,14 @@ _WIDE = (TensorType.INT16, TensorType.UINT16, *FOUR_BITS)
 
 
 def has_codes(model: Model) -> bool:
-    """Tell whether any tensor has scales."""
+    """Return whether any tensor has scales."""
     values = [value for graph in model.graphs for value in graph.values]
     return any(is_affine(value) or blocks_of(value) for value in values)
 
 
 def spell_out(graph: Graph, stays: Callable[[Op], bool]) -> None:
-    """Let operators on integers compute with floats between QUANTIZE and DEQUANTIZE, but for such
-    that ``stays`` tells. Biases stay integers.
+    """Make operators on integers compute with floats between QUANTIZE and DEQUANTIZE, except those
+    for which ``stays`` is true. Biases stay integers.
     """
     kept = {op for op in graph.ops if stays(op)}
     for op in list(graph.ops):
@@ -43,10 +43,12 @@ def spell_out(graph: Graph, stays: Callable[[Op], bool]) -> None:
 
 
 def _refuse_odd(op: Op) -> None:
-    """Refuse what kernels compute otherwise than the file's scales say. Raises UnsupportedError."""
+    """Refuse an operator whose kernel computes otherwise than the file's scales say. Raises
+    UnsupportedError.
+    """
     fixed = None if op.quant is None else op.quant.fixed(op.results[0].dtype)
-    found = affine_of(op.results[0]) if fixed is not None else None
-    if fixed and found and not found.same_numbers(Affine.single(*fixed, found.dtype)):
+    stored = affine_of(op.results[0]) if fixed is not None else None
+    if fixed and stored and not stored.same_numbers(Affine.single(*fixed, stored.dtype)):
         why = "its result has another scale than the operator's range calls for"
         raise UnsupportedError(f"ONNX: {op.kind} {op.name!r}: {why}")
     name = None if op.quant is None else op.quant.weight
@@ -146,6 +148,6 @@ def _of_blocks(k: Building, value: Value, codes: Term, order: Sequence[int] | No
         for array in (blocks.scale, blocks.points)
     )
     zero = points.astype(array_type(value.dtype)) if points.any() else None
-    given = None if zero is None else k.constant(zero, dtype=value.dtype)
+    zero_points = None if zero is None else k.constant(zero, dtype=value.dtype)
     options = {"axis": list(order).index(len(value.dims) - 1), "block_size": blocks.size}
-    return k.add("DequantizeLinear", codes, k.constant(scale), given, **options)
+    return k.add("DequantizeLinear", codes, k.constant(scale), zero_points, **options)

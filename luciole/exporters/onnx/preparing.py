@@ -14,9 +14,9 @@ from luciole.ir.recurrent import NORMS
 
 
 def prepared(model: Model, stays: Callable[[Op], bool]) -> Model:
-    """Let integers be real numbers between QUANTIZE and DEQUANTIZE, but for operators of which
-    ``stays`` tells that they stay on integers; spell LSTMs out that ONNX's layer does not compute,
-    and infer the shapes of outputs that a file leaves open.
+    """Compute integers as real numbers between QUANTIZE and DEQUANTIZE, except operators for which
+    ``stays`` is true; spell LSTMs out that ONNX's layer does not compute, and infer the shapes of
+    outputs that a file leaves open.
     """
     unlike = any(
         isinstance(op, UnidirectionalSequenceLSTM) and why_unlike(op.cell_clip, op.given_operands())
@@ -36,12 +36,12 @@ def prepared(model: Model, stays: Callable[[Op], bool]) -> Model:
     return copy
 
 
-def why_unlike(cell_clip: float, given: Mapping[str, Value]) -> str | None:
-    """Say what ONNX's LSTM has not of one with these operands, None where it has all."""
+def why_unlike(cell_clip: float, operands: Mapping[str, Value]) -> str | None:
+    """Return the property of an LSTM with these operands that ONNX's lacks, or None."""
     reasons = (
-        (any(name in given for name in NORMS), "its gates are normalized"),
-        ("projection_weights" in given, "its outputs are projected"),
-        ("input_to_input_weights" not in given, "its input gate follows from the forget gate"),
+        (any(name in operands for name in NORMS), "its gates are normalized"),
+        ("projection_weights" in operands, "its outputs are projected"),
+        ("input_to_input_weights" not in operands, "its input gate follows from the forget gate"),
         (cell_clip > 0, "its cell state is clipped"),
     )
-    return next((why for found, why in reasons if found), None)
+    return next((why for applies, why in reasons if applies), None)

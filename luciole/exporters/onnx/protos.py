@@ -47,15 +47,15 @@ def _info(term: Term, dtype: TensorType, shape: Sequence[int | None] | None) -> 
 def _node(node: Node) -> NodeProto:
     from onnx import helper
 
-    found = helper.make_node(
+    proto = helper.make_node(
         node.kind,
         ["" if term is None else term.name for term in node.operands],
         [term.name for term in node.results],
         domain=node.domain or None,
     )
     for name, value in sorted(node.attributes.items()):
-        found.attribute.append(helper.make_attribute(name, _attribute(value)))
-    return found
+        proto.attribute.append(helper.make_attribute(name, _attribute(value)))
+    return proto
 
 
 def _attribute(value: object) -> object:

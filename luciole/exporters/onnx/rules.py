@@ -43,8 +43,8 @@ def rule(*kinds: type[Op]) -> Callable[[_R], _R]:
 
 
 def exact_rule(*kinds: type[Op], fits: Callable[[Any], bool]) -> Callable[[_R], _R]:
-    """Register a function as the rule that writes operators of int8 in exact arithmetic, such that
-    ``fits`` tells.
+    """Register a function as the rule that writes operators of int8 in exact arithmetic, for
+    operators for which ``fits`` is true.
     """
 
     def register(function: _R) -> _R:
@@ -56,7 +56,7 @@ def exact_rule(*kinds: type[Op], fits: Callable[[Any], bool]) -> Callable[[_R], 
 
 
 def is_exact(op: Op) -> bool:
-    """Tell whether an operator can be written in exact arithmetic."""
+    """Return whether an operator can be written in exact arithmetic."""
     rules()
     return any(fits(op) for fits, _ in _EXACT.get(type(op), ()))
 
@@ -69,11 +69,11 @@ def inexact(ops: Iterable[Op]) -> list[Op]:
 
 
 def _moves(op: Op) -> bool:
-    """Tell whether an operator gives codes of its operand as they are."""
+    """Return whether an operator gives codes of its operand as they are."""
     if op.quant is None or not isinstance(op.quant.result, Like):
         return False
-    found = [affine_of(v) for v in (*op.operands, *op.results) if v is not None]
-    grids = [affine for affine in found if affine is not None]
+    parameters = [affine_of(v) for v in (*op.operands, *op.results) if v is not None]
+    grids = [affine for affine in parameters if affine is not None]
     alike = all(affine.same_numbers(grids[0]) for affine in grids)
     return alike and not isinstance(op, AveragePool2D | ResizeBilinear)
 
@@ -91,11 +91,11 @@ def elementwise(*kinds: type[Op]) -> Callable[[Callable[..., Term]], Callable[..
     def register(function: Callable[..., Term]) -> Callable[..., Term]:
         @wraps(function)
         def ruled(k: Building, op: Op) -> Made:
-            given = [value for value in op.operands if value is not None]
-            if not _goes_first(k, given, op.results[0]):
-                return function(k, op, *map(k.of, given))
+            operands = [value for value in op.operands if value is not None]
+            if not _goes_first(k, operands, op.results[0]):
+                return function(k, op, *map(k.of, operands))
             rank = len(op.results[0].shape)
-            k.put_first(op.results[0], function(k, op, *(_first(k, v, rank) for v in given)))
+            k.put_first(op.results[0], function(k, op, *(_first(k, v, rank) for v in operands)))
             return None
 
         rule(*kinds)(ruled)
@@ -104,9 +104,9 @@ def elementwise(*kinds: type[Op]) -> Callable[[Callable[..., Term]], Callable[..
     return register
 
 
-def _goes_first(k: Building, given: Iterable[Value], result: Value) -> bool:
-    """Tell whether operands are to be read with their channels first."""
-    computed = [value for value in given if not value.is_constant]
+def _goes_first(k: Building, operands: Iterable[Value], result: Value) -> bool:
+    """Return whether operands are to be read with their channels first."""
+    computed = [value for value in operands if not value.is_constant]
     if result.shape is UNRANKED or any(value.shape is UNRANKED for value in computed):
         return False
     rank = len(result.shape)
@@ -136,22 +136,24 @@ def rules() -> dict[type[Op], Rule]:
 
 def apply(k: Building, op: Op) -> None:
     """Write one operator. Raises RefusedError where ONNX cannot say it."""
-    found = rules().get(type(op))
-    if found is None:
+    write = rules().get(type(op))
+    if write is None:
         raise RefusedError("ONNX has no operator for it")
     _refuse_codes(op)
-    made = found(k, op)
+    made = write(k, op)
     terms = [made] if isinstance(made, Term) else made or ()
     for value, term in zip(op.results, terms, strict=False):
         k.put(value, term)
 
 
 def _refuse_codes(op: Op) -> None:
-    """Refuse to compute with codes: what was not spelled out as real numbers may only move them."""
+    """Refuse to compute with codes: an operator that was not spelled out as real numbers may only
+    move them.
+    """
     if isinstance(op, Quantize | Dequantize) or op.called_graphs():
         return
     values = [value for value in (*op.operands, *op.results) if value is not None]
-    found = [affine for value in values if (affine := affine_of(value)) is not None]
-    alike = all(affine.same_numbers(found[0]) for affine in found)
-    if found and (op.quant is not None or not alike):
+    parameters = [affine for value in values if (affine := affine_of(value)) is not None]
+    alike = all(affine.same_numbers(parameters[0]) for affine in parameters)
+    if parameters and (op.quant is not None or not alike):
         raise RefusedError("it computes with integers in a way that real numbers do not")

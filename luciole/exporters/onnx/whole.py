@@ -34,10 +34,10 @@ def export_model(model: Model, opset: int | None = None, exact: bool = False) ->
     Raises UnsupportedError that lists every operator that ONNX cannot say, FormatError for more
     than 2 GB, LucioleError for an operator set that is not known and where onnx is not installed.
     """
-    found = to_proto(model, opset, exact)
-    if found.ByteSize() >= LARGEST:
+    proto = to_proto(model, opset, exact)
+    if proto.ByteSize() >= LARGEST:
         raise FormatError("the model has more than 2 GB, which no .onnx file of one part holds")
-    return bytes(found.SerializeToString(deterministic=True))
+    return bytes(proto.SerializeToString(deterministic=True))
 
 
 def to_proto(model: Model, opset: int | None = None, exact: bool = False) -> ModelProto:
@@ -55,7 +55,7 @@ def to_proto(model: Model, opset: int | None = None, exact: bool = False) -> Mod
     k = whole.built()
     domains = [("", number), *([(dialect.DOMAIN, 1)] if k.shared.functions else [])]
     ids = [onnx.helper.make_opsetid(*pair) for pair in domains]
-    found = onnx.helper.make_model(
+    proto = onnx.helper.make_model(
         graph_proto(k),
         opset_imports=ids,
         functions=functions(sorted(k.shared.functions), number),
@@ -63,27 +63,27 @@ def to_proto(model: Model, opset: int | None = None, exact: bool = False) -> Mod
         producer_name=dialect.PRODUCER,
         doc_string=utf8(model.description or ""),
     )
-    _complete(found)
-    onnx.helper.set_model_props(found, dict(_properties(model)))
-    return found
+    _complete(proto)
+    onnx.helper.set_model_props(proto, dict(_properties(model)))
+    return proto
 
 
 def _nothing(op: Op) -> bool:
     return False
 
 
-def _complete(found: ModelProto) -> None:
-    """Let outputs whose shape a model leaves open have the one that ONNX infers."""
+def _complete(proto: ModelProto) -> None:
+    """Give outputs whose shape a model leaves open the shape that ONNX infers."""
     from onnx.shape_inference import infer_shapes
 
-    if all(value.type.tensor_type.HasField("shape") for value in found.graph.output):
+    if all(value.type.tensor_type.HasField("shape") for value in proto.graph.output):
         return
-    for value, known in zip(found.graph.output, infer_shapes(found).graph.output, strict=True):
+    for value, known in zip(proto.graph.output, infer_shapes(proto).graph.output, strict=True):
         value.CopyFrom(known)
 
 
 class _Whole:
-    """One model being written. What ONNX cannot say is gathered, to be told all at once."""
+    """One model being written. Refusals are gathered, to be reported all at once."""
 
     def __init__(self, model: Model, opset: int, stays: Callable[[Op], bool]) -> None:
         self.model = model
@@ -133,7 +133,7 @@ class _Whole:
 
 
 def _shape(value: Value) -> Shape | None:
-    """Tell a shape, None where a file leaves it open and its operator does not tell."""
+    """Return a shape, None where a file leaves it open and its operator does not determine it."""
     producer = value.producer
     shape = value.shape
     if value.has_open_rank and producer is not None:
@@ -151,13 +151,13 @@ def _own(k: Building, name: str, term: Term) -> Term:
     taken = any(term is other for other, *_ in k.body.outputs)
     if computed and not taken and term.named and term.name == name:
         return term
-    found = k.add("Identity", term)
-    found.name, found.named = name, True
-    return found
+    copy = k.add("Identity", term)
+    copy.name, copy.named = name, True
+    return copy
 
 
 def _properties(model: Model) -> Iterator[tuple[str, str]]:
-    """Name what ONNX has no place for: signatures and metadata."""
+    """Name the properties that ONNX has no place for: signatures and metadata."""
     if model.signatures:
         yield dialect.SIGNATURES, json.dumps(list(_signatures(model)))
     for name, buffer in model.metadata:

@@ -1,5 +1,5 @@
-"""Write what recipes say of an operator: its type, and the options that a reader would
-not assume.
+"""Write an operator's entries in a recipe: its type, and the options that a reader would not
+assume.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TFLITE_NAMES = {schema: name for name, schema in recipe.FIELDS.items()}
 _CIRCLE_NAMES = {
     schema: name for schema, name in _TFLITE_NAMES.items() if not schema.startswith("adjoint_")
 }
-"""What recipes call fields of the schema: tflchef and circlechef differ in BATCH_MATMUL."""
+"""Names in recipes of fields of the schema: tflchef and circlechef differ in BATCH_MATMUL."""
 
 
 def write_type(message: Message, number: int, custom: str | None) -> None:
@@ -38,7 +38,7 @@ def write_type(message: Message, number: int, custom: str | None) -> None:
 def write_options(
     message: Message, operator: tables.Operator, number: int, custom: str | None, circle: bool
 ) -> Iterator[str]:
-    """Add an operator's options to its message. Yields what they hold and a recipe does not."""
+    """Add an operator's options to its message. Yields the properties that a recipe cannot hold."""
     if number == BuiltinOperator.CUSTOM:
         _write_custom(message, operator, custom or "Custom")
         return
@@ -100,8 +100,8 @@ def _named(value: object) -> list[Scalar]:
 
 def _known(custom: str, raw: bytes) -> Mapping[str, object] | None:
     """Find the options that are not the default, when cooking them gives these very bytes."""
-    found = read_map(raw) if raw else {}
-    options = None if found is None else recipe.custom_options(custom, found)
+    entries = read_map(raw) if raw else {}
+    options = None if entries is None else recipe.custom_options(custom, entries)
     if options is None or recipe.custom_bytes(custom, options) != raw:
         return None
     defaults = recipe.CUSTOM.get(custom, {})

@@ -28,7 +28,7 @@ MOST_VALUES = 100
 
 @dataclass
 class Recipe:
-    """A recipe's text, and in a sentence each what of the model it does not hold."""
+    """A recipe's text, and a sentence for each property of the model that it does not hold."""
 
     text: str
     notes: list[str] = field(default_factory=list)

@@ -18,7 +18,7 @@ def call(k: Building, op: Delegating) -> list[Term]:
 
 @rule(If)
 def if_(k: Building, op: If) -> list[Term]:
-    """Let both graphs read the operator's operands from outside: an ONNX branch has no inputs."""
+    """Have both graphs read the operator's operands from outside: an ONNX branch has no inputs."""
     arguments = [k.of(value) for value in op.inputs]
     branches = [_branch(k, graph, arguments) for graph in (op.then_graph, op.else_graph)]
     condition = k.of(op.condition)

@@ -111,14 +111,16 @@ def conv_3d(k: Building, op: Conv3D) -> None:
 
 
 def _turned_around(
-    given: Sides, wanted: Sides, kernel: Sides, strides: Sides, dilations: Sides
+    extents: Sides, result_extents: Sides, kernel: Sides, strides: Sides, dilations: Sides
 ) -> dict[str, object]:
-    """Name the attributes of a transposed convolution that has the wanted extents: what reaches
-    over is cut off, half of it before, and what is missing is behind.
+    """Return the attributes of a transposed convolution that has the result's extents: pixels
+    beyond them are cut off, half of them before, and missing ones are added behind.
     """
     over = [
         (n - 1) * s + (size - 1) * d + 1 - to
-        for n, to, size, s, d in zip(given, wanted, kernel, strides, dilations, strict=True)
+        for n, to, size, s, d in zip(
+            extents, result_extents, kernel, strides, dilations, strict=True
+        )
     ]
     before = [max(n, 0) // 2 for n in over]
     after = [max(n, 0) - b for n, b in zip(over, before, strict=True)]
@@ -138,10 +140,10 @@ def _pixels(value: Value) -> list[int]:
 @rule(TransposeConv)
 def transpose_conv(k: Building, op: TransposeConv) -> None:
     """Filter [o, h, w, c] as [c, o, h, w]."""
-    wanted = ints_of(op.input_sizes, "input_sizes")[1:-1]
+    extents = ints_of(op.input_sizes, "input_sizes")[1:-1]
     strides = (op.stride_h, op.stride_w)
     kernel = _known(op.filter)[1:3]
-    options = _turned_around(_pixels(op.out_backprop), wanted, kernel, strides, (1, 1))
+    options = _turned_around(_pixels(op.out_backprop), extents, kernel, strides, (1, 1))
     filter, x = k.weights(op.filter, (3, 0, 1, 2)), k.channels_first(op.out_backprop)
     y = k.add("ConvTranspose", x, filter, bias_of(k, op.bias), **options)
     k.put_first(op.output, activated(k, y, op.activation))
@@ -150,10 +152,10 @@ def transpose_conv(k: Building, op: TransposeConv) -> None:
 @rule(Conv3DTranspose)
 def conv_3d_transpose(k: Building, op: Conv3DTranspose) -> None:
     """Filter [d, h, w, o, c] as [c, o, d, h, w]."""
-    wanted = ints_of(op.output_shape, "output_shape")[1:-1]
+    extents = ints_of(op.output_shape, "output_shape")[1:-1]
     strides = (op.stride_d, op.stride_h, op.stride_w)
     dilations = (op.dilation_d_factor, op.dilation_h_factor, op.dilation_w_factor)
-    options = _turned_around(_pixels(op.input), wanted, _known(op.filter)[:3], strides, dilations)
+    options = _turned_around(_pixels(op.input), extents, _known(op.filter)[:3], strides, dilations)
     filter = k.weights(op.filter, (4, 3, 0, 1, 2))
     y = k.add("ConvTranspose", k.channels_first(op.input), filter, bias_of(k, op.bias), **options)
     k.put_first(op.output, activated(k, y, op.activation))

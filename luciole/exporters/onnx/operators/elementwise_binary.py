@@ -118,7 +118,7 @@ def atan2(k: Building, op: Atan2, y: Term, x: Term) -> Term:
 
 
 def _is_below(k: Building, x: Term, zero: Term) -> Term:
-    """Tell where numbers have a minus: -0 has one, too."""
+    """Return where numbers have a minus: -0 has one, too."""
     return k.add("Or", k.add("Less", x, zero), k.add("Less", k.add("Reciprocal", x), zero))
 
 
@@ -129,9 +129,9 @@ def select(k: Building, op: SelectV2, condition: Term, t: Term, e: Term) -> Term
 
 @rule(Select)
 def select_rows(k: Building, op: Select) -> Term:
-    """Let the condition speak of the first axes."""
-    condition, rank, given = k.of(op.condition), len(op.t.shape), len(op.condition.shape)
-    if given < rank:
-        shape = (*op.condition.shape, *[1] * (rank - given))
-        condition = k.unsqueeze(condition, range(given, rank), shape)
+    """Align the condition with the first axes."""
+    condition, rank, condition_rank = k.of(op.condition), len(op.t.shape), len(op.condition.shape)
+    if condition_rank < rank:
+        shape = (*op.condition.shape, *[1] * (rank - condition_rank))
+        condition = k.unsqueeze(condition, range(condition_rank, rank), shape)
     return k.add("Where", condition, k.of(op.t), k.of(op.e))

@@ -47,7 +47,7 @@ class Scale(NamedTuple):
 
 
 def fits(op: Op) -> bool:
-    """Tell whether tensors have one scale of int8, and constants and shapes are those that the
+    """Return whether tensors have one scale of int8, and constants and shapes are those that the
     rules know.
     """
     read = op.operands if isinstance(op, Add) else op.operands[:1]
@@ -55,7 +55,7 @@ def fits(op: Op) -> bool:
 
 
 def is_single(value: Value | None) -> bool:
-    """Tell whether a tensor has one scale of int8."""
+    """Return whether a tensor has one scale of int8."""
     affine = None if value is None else Affine.given(value)
     return affine is not None and affine.dtype == INT8 and affine.scale.size == 1
 
@@ -125,16 +125,16 @@ def rescaled(
     scale, zero = scale_of(result)
     multiplier, shift = (n.astype(np.int64) for n in factors)
     up, down = np.maximum(shift, 0), np.maximum(-shift, 0)
-    many = np.int64(1) << np.maximum(_OFFSET - _FRACTION - down, 0)
+    offset = np.int64(1) << np.maximum(_OFFSET - _FRACTION - down, 0)
     divisor = np.int64(1) << (_FRACTION + down)
     half = np.where(down > 0, np.int64(1) << (_FRACTION - 1 + down), 0)
     least, most = activation_range(activation, INT8, scale, zero)
     numbers = (
         multiplier << up,
         np.where(down > 0, np.int64(1) << _FRACTION, 0),
-        half + many * divisor,
+        half + offset * divisor,
         divisor,
-        many - zero,
+        offset - zero,
         np.int64(least),
         np.int64(most),
     )
@@ -152,12 +152,12 @@ def add(k: Building, op: Add) -> None:
         for value, side in zip((op.x, op.y), sides, strict=True)
     ]
     back = quantize_multiplier(widest / (2.0**FINER * float(scale_of(op.output).scale)))
-    found = rescaled(k, k.add("Add", *parts), back, op.output, op.activation)
-    (k.put_first if first else k.put)(op.output, found)
+    codes = rescaled(k, k.add("Add", *parts), back, op.output, op.activation)
+    (k.put_first if first else k.put)(op.output, codes)
 
 
 def _looked_up(k: Building, codes: Term, side: Scale, widest: float) -> Term:
-    """Find what each code is on the common grid: codes below 0 count from a table's end."""
+    """Look each code up on the common grid: codes below 0 count from a table's end."""
     every = np.arange(256, dtype=np.uint8).view(np.int8).astype(np.int64)
     factor = quantize_multiplier(float(side.scale) / widest)
     table = multiply((every - side.zero) << FINER, *factor)

@@ -25,7 +25,7 @@ _EXACT = 1 << 24
 
 
 def fits(op: Op) -> bool:
-    """Tell whether a convolution has known filters of int8 without zero points, and sums that
+    """Return whether a convolution has known filters of int8 without zero points, and sums that
     floats hold.
     """
     x, filter, *rest = op.operands

@@ -1,4 +1,4 @@
-"""Write what joins tensors, cuts them apart and pads them."""
+"""Write operators that join tensors, cut them apart or pad them."""
 
 from __future__ import annotations
 

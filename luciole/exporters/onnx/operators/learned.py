@@ -89,8 +89,8 @@ def _matrix(
     k: Building, scales: Value, binary: Value, clusters: Value, hidden: int
 ) -> tuple[list[Term], int]:
     """Find the operands that a matrix of signs is made of, and the number of its rows."""
-    given = constant_of(clusters, "the clusters")
-    groups = clusters_of(given, binary.dims[0])
+    cluster_table = constant_of(clusters, "the clusters")
+    groups = clusters_of(cluster_table, binary.dims[0])
     if not groups or not binary.dims[0]:
         raise RefusedError("there is no cluster with rows")
     count = sum(c.size for c in groups)
@@ -105,12 +105,12 @@ def bcq_fully_connected(k: Building, op: BCQFullyConnected) -> Term:
     clusters = op.weights_clusters
     terms, count = _matrix(k, op.weights_scales, op.weights_binary, clusters, hidden)
     bias = k.constant(np.zeros(count, np.float32)) if op.bias is None else k.of(op.bias)
-    more: dict[str, object] = {
+    attributes: dict[str, object] = {
         "hidden_size": [hidden],
         "clusters": constant_of(clusters, "").reshape(-1).tolist(),
     }
-    more |= {"has_bias": int(op.bias is not None)}
-    y = k.own("BCQFullyConnected", k.of(op.input), *terms, bias, **more)
+    attributes |= {"has_bias": int(op.bias is not None)}
+    y = k.own("BCQFullyConnected", k.of(op.input), *terms, bias, **attributes)
     return activated(k, y, op.activation)
 
 
@@ -119,5 +119,9 @@ def bcq_gather(k: Building, op: BCQGather) -> Term:
     hidden = op.input_hidden_size
     terms, _ = _matrix(k, op.input_scales, op.input_binary, op.input_clusters, hidden)
     clusters = constant_of(op.input_clusters, "").reshape(-1).tolist()
-    more: dict[str, object] = {"hidden_size": [hidden], "axis": op.axis % 2, "clusters": clusters}
-    return k.own("BCQGather", k.of(op.indices), *terms, **more)
+    attributes: dict[str, object] = {
+        "hidden_size": [hidden],
+        "axis": op.axis % 2,
+        "clusters": clusters,
+    }
+    return k.own("BCQGather", k.of(op.indices), *terms, **attributes)

@@ -15,7 +15,7 @@ from luciole.ir.ops.softmax import LogSoftmax, Softmax
 from luciole.schema.enums import RoPEMode
 
 _SHORTEST = 1e-6
-"""What L2_NORMALIZATION divides by instead of shorter lengths."""
+"""Length by which L2_NORMALIZATION divides where a vector is shorter."""
 
 
 @rule(Softmax)

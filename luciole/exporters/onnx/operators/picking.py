@@ -1,4 +1,4 @@
-"""Write what picks elements by their places, and puts elements there."""
+"""Write operators that pick elements by their places, or put elements there."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ def scatter_nd(k: Building, op: ScatterNd) -> Term:
 def sparse_to_dense(k: Building, op: SparseToDense) -> Term:
     shape = known_shape(op.output)
     rows = len(op.indices.shape)
-    given = k.add("Expand", k.scalar(op.default_value), k.ints(*shape))
+    defaults = k.add("Expand", k.scalar(op.default_value), k.ints(*shape))
     places = k.int64(op.indices)
     places = places if rows == 2 else k.reshape(places, -1, len(shape))
     count = 1 if rows == 0 else known_shape(op.indices)[0]
     values = k.add("Expand", k.of(op.values), k.ints(count))
-    return k.add("ScatterND", given, places, values)
+    return k.add("ScatterND", defaults, places, values)
 
 
 @rule(DynamicUpdateSlice)
@@ -107,8 +107,8 @@ def _classes(k: Building, depth: Value, behind: list[int]) -> Term:
 @rule(Where)
 def where(k: Building, op: Where) -> Term:
     """List the places of what is true, in rows."""
-    found = k.add("NonZero", k.of(op.condition))
-    places = k.add("Transpose", found, perm=[1, 0])
+    coordinates = k.add("NonZero", k.of(op.condition))
+    places = k.add("Transpose", coordinates, perm=[1, 0])
     kind = op.output.dtype
     return places if kind == TensorType.INT64 else k.cast(places, kind)
 
@@ -159,7 +159,9 @@ _LIMITS = {
     UnsortedSegmentMax: ("max", "min"),
     UnsortedSegmentMin: ("min", "max"),
 }
-"""What joins the rows of a segment, and the limit of the type that one without rows has."""
+"""Function that joins the rows of a segment, and the limit of the type that fills a segment without
+rows.
+"""
 
 
 @rule(*_LIMITS)
@@ -220,8 +222,8 @@ def _chosen(k: Building, op: NonMaxSuppressionV4 | NonMaxSuppressionV5) -> tuple
     scores = k.add("Unsqueeze", k.of(op.scores), k.ints(0, 1))
     limits = [_overlap(k, op.iou_threshold), k.reshape(k.of(op.score_threshold), 1)]
     rows = k.add("NonMaxSuppression", boxes, scores, k.ints(most), *limits)
-    found = k.add("Gather", rows, k.number(2, TensorType.INT64), axis=1)
-    count = k.add("Size", found)
+    kept = k.add("Gather", rows, k.number(2, TensorType.INT64), axis=1)
+    count = k.add("Size", kept)
     zeros = k.constant(np.zeros(most, np.int64))
-    whole = k.add("Concat", found, zeros, axis=0)
+    whole = k.add("Concat", kept, zeros, axis=0)
     return k.add("Slice", whole, k.ints(0), k.ints(most), k.ints(0)), count

@@ -31,10 +31,10 @@ Operands = Mapping[str, Value]
 
 
 def _activation(activation: ActivationFunctionType) -> str:
-    found = _CELLS.get(activation)
-    if found is None:
+    name = _CELLS.get(activation)
+    if name is None:
         raise RefusedError(f"the activation {activation.name} is none of ONNX's recurrent layers")
-    return found
+    return name
 
 
 def _state(k: Building, value: Value) -> Term | None:
@@ -64,25 +64,25 @@ def lstm(k: Building, op: UnidirectionalSequenceLSTM) -> Term:
 def _lstm(
     k: Building,
     op: UnidirectionalSequenceLSTM | BidirectionalSequenceLSTM,
-    given: Operands,
+    operands: Operands,
     k_input: Value,
     direction: str = "forward",
 ) -> Term:
     """Write one direction [time, batch, inputs] -> [time, batch, units]."""
-    unlike = why_unlike(op.cell_clip, given)
+    unlike = why_unlike(op.cell_clip, operands)
     if unlike is not None:
         raise RefusedError(unlike)
     cells = _activation(op.activation)
-    weights = [_matrix(given[f"input_to_{gate}_weights"]) for gate in _GATES]
-    recurrent = [_matrix(given[f"recurrent_to_{gate}_weights"]) for gate in _GATES]
-    biases = [constant_of(given[f"{gate}_gate_bias"], "a bias") for gate in _GATES]
+    weights = [_matrix(operands[f"input_to_{gate}_weights"]) for gate in _GATES]
+    recurrent = [_matrix(operands[f"recurrent_to_{gate}_weights"]) for gate in _GATES]
+    biases = [constant_of(operands[f"{gate}_gate_bias"], "a bias") for gate in _GATES]
     x = _time_first(k, k_input, op.time_major)
-    states = [_state(k, given[name]) for name in ("output_state", "cell_state")]
+    states = [_state(k, operands[name]) for name in ("output_state", "cell_state")]
     zeros = [np.zeros_like(bias) for bias in biases]
     tensors = [_joined(k, a) for a in (weights, recurrent, [*biases, *zeros])]
     options = {"hidden_size": len(biases[0]), "activations": ["Sigmoid", cells, cells]}
     options["direction"] = direction
-    y = k.add_all("LSTM", 1, x, *tensors, None, *states, _peepholes(k, given), **options)[0]
+    y = k.add_all("LSTM", 1, x, *tensors, None, *states, _peepholes(k, operands), **options)[0]
     return k.add("Squeeze", y, k.ints(1))
 
 
@@ -91,23 +91,23 @@ def _matrix(value: Value) -> Array:
     return np.diag(array) if array.ndim == 1 else array
 
 
-def _peepholes(k: Building, given: Operands) -> Term | None:
-    if "cell_to_output_weights" not in given:
+def _peepholes(k: Building, operands: Operands) -> Term | None:
+    if "cell_to_output_weights" not in operands:
         return None
-    arrays = [constant_of(given[f"cell_to_{gate}_weights"], "peepholes") for gate in _PEEPHOLES]
+    arrays = [constant_of(operands[f"cell_to_{gate}_weights"], "peepholes") for gate in _PEEPHOLES]
     return _joined(k, arrays)
 
 
 @rule(BidirectionalSequenceLSTM)
 def bidirectional_lstm(k: Building, op: BidirectionalSequenceLSTM) -> list[Term]:
-    given = op.given_operands()
-    if any("auxillary" in name for name in given):
+    operands = op.given_operands()
+    if any("auxillary" in name for name in operands):
         raise RefusedError("it has an auxiliary input")
     both = []
     for side, direction in (("fw_", "forward"), ("bw_", "reverse")):
-        own = {n.removeprefix(side): v for n, v in given.items() if n.startswith(side)}
+        own = {n.removeprefix(side): v for n, v in operands.items() if n.startswith(side)}
         own |= {
-            f"{name}_state": given[f"{side}{name.replace('output', 'activation')}_state"]
+            f"{name}_state": operands[f"{side}{name.replace('output', 'activation')}_state"]
             for name in ("output", "cell")
         }
         both.append(_lstm(k, op, own, op.input, direction))
@@ -121,12 +121,12 @@ def _merged(k: Building, both: list[Term], time_major: bool, merge: bool) -> lis
 
 
 def _rnn(
-    k: Building, x: Term, given: Operands, activation: str, direction: str = "forward"
+    k: Building, x: Term, operands: Operands, activation: str, direction: str = "forward"
 ) -> Term:
-    bias = constant_of(given["bias"], "the bias")
-    parts = [[constant_of(given[n], n)] for n in ("weights", "recurrent_weights")]
+    bias = constant_of(operands["bias"], "the bias")
+    parts = [[constant_of(operands[n], n)] for n in ("weights", "recurrent_weights")]
     tensors = [_joined(k, a) for a in (*parts, [bias, np.zeros_like(bias)])]
-    state = _state(k, given["hidden_state"])
+    state = _state(k, operands["hidden_state"])
     options = {"hidden_size": len(bias), "activations": [activation], "direction": direction}
     y = k.add_all("RNN", 1, x, *tensors, None, state, **options)[0]
     return k.add("Squeeze", y, k.ints(1))
@@ -141,12 +141,12 @@ def rnn(k: Building, op: UnidirectionalSequenceRNN) -> Term:
 
 @rule(BidirectionalSequenceRNN)
 def bidirectional_rnn(k: Building, op: BidirectionalSequenceRNN) -> list[Term]:
-    given = op.given_operands()
-    if any("aux" in name for name in given):
+    operands = op.given_operands()
+    if any("aux" in name for name in operands):
         raise RefusedError("it has an auxiliary input")
     x, both = _time_first(k, op.input, op.time_major), []
     for side, direction in (("fw_", "forward"), ("bw_", "reverse")):
-        own = {n.removeprefix(side): v for n, v in given.items() if n.startswith(side)}
+        own = {n.removeprefix(side): v for n, v in operands.items() if n.startswith(side)}
         both.append(_rnn(k, x, own, _activation(op.activation), direction))
     return _merged(k, both, op.time_major, op.merge_outputs)
 
@@ -158,8 +158,8 @@ def gru(k: Building, op: GRU) -> Term:
         (op.hidden_hidden, op.hidden_hidden_bias),
         (op.hidden_input, op.hidden_input_bias),
     ]
-    shapes = op.hidden_hidden.shape, op.hidden_input.shape
-    if not crossed(*shapes, op.input.shape[2], op.state.shape[1]):
+    hidden, inner = op.hidden_hidden.shape, op.hidden_input.shape
+    if not crossed(hidden, inner, op.input.shape[2], op.state.shape[1]):
         pairs.reverse()
     (weights, _), (recurrent, _) = pairs
     biases = [

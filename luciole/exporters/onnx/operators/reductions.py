@@ -1,4 +1,4 @@
-"""Write what makes few numbers of many along axes."""
+"""Write operators that reduce axes to fewer numbers."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def unique(k: Building, op: Unique) -> list[Term]:
     """List elements in the order in which they come, and for each its number among them."""
     x, narrow = k.of(op.input), NUMPY[op.input.dtype].kind in "iu"
     x = k.cast(x, TensorType.INT64) if narrow else x  # other integers onnxruntime does not take
-    found, _, places = k.add_all("Unique", 3, x, sorted=0)
-    found = k.cast(found, op.input.dtype) if narrow else found
+    elements, _, places = k.add_all("Unique", 3, x, sorted=0)
+    elements = k.cast(elements, op.input.dtype) if narrow else elements
     kind = op.results[1].dtype
-    return [found, places if kind == TensorType.INT64 else k.cast(places, kind)]
+    return [elements, places if kind == TensorType.INT64 else k.cast(places, kind)]

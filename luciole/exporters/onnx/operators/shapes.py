@@ -1,4 +1,4 @@
-"""Write what gives tensors other axes and extents, and elements other places."""
+"""Write operators that give tensors other axes and extents, and elements other places."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def reshape(k: Building, op: Reshape) -> Term:
     x = k.of(op.tensor)
     if op.shape is not None and not op.shape.is_constant:
         return k.add("Reshape", x, k.int64(op.shape), allowzero=1)
-    given = None if op.shape is None else ints_of(op.shape, "the shape")
-    if given is None:
-        given = list(op.new_shape)
-    return k.reshape(x, *given)
+    extents = None if op.shape is None else ints_of(op.shape, "the shape")
+    if extents is None:
+        extents = list(op.new_shape)
+    return k.reshape(x, *extents)
 
 
 @rule(Densify)
@@ -82,8 +82,8 @@ def squeeze(k: Building, op: Squeeze) -> Term:
 
 @rule(Transpose)
 def transpose(k: Building, op: Transpose) -> Term | None:
-    """Write no node for what only puts channels first, or last again, where the tensor is
-    there so.
+    """Write no node for a transposition that only puts channels first, or last again, where the
+    tensor already has this layout.
     """
     order = ints_of(op.perm, "perm")
     rank = len(order)
@@ -104,7 +104,7 @@ def broadcast_to(k: Building, op: BroadcastTo) -> Term:
 
 @rule(BroadcastArgs)
 def broadcast_args(k: Building, op: BroadcastArgs) -> Term:
-    """Let an extent of 1 stretch to the other one."""
+    """Pad the shorter shape with ones in front, and take the other shape where an extent is 1."""
     sides = [known_shape(value)[0] for value in (op.s0, op.s1)]
     terms = [
         k.add("Pad", k.of(value), k.ints(max(sides) - n, 0), k.number(1, value.dtype))
@@ -121,8 +121,8 @@ def fill(k: Building, op: Fill) -> Term:
 
 @rule(Shape)
 def shape(k: Building, op: Shape) -> Term:
-    found = k.add("Shape", k.of(op.input))
-    return found if op.output.dtype == TensorType.INT64 else k.cast(found, op.output.dtype)
+    extents = k.add("Shape", k.of(op.input))
+    return extents if op.output.dtype == TensorType.INT64 else k.cast(extents, op.output.dtype)
 
 
 @rule(Rank)
