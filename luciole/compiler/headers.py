@@ -1,4 +1,6 @@
-"""The C functions of ``luciole/kernels/c``, piece by piece: a program holds those it uses."""
+"""The C functions of ``luciole/kernels/c``, and those printed from formulas, piece by piece: a
+program holds those it uses.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ from functools import cache
 from importlib.resources import files
 
 from luciole.ir import LucioleError
+from luciole.kernels.portable import printed
 
 _NAME = re.compile(r"\b(?:struct )?(?:luc|LUC)_\w+")
 _FIELD = re.compile(
@@ -32,12 +35,13 @@ _WORDS = re.compile(r"^#ifndef LUC_WORDS\n#define LUC_WORDS 1\n#endif$", re.M)
 class Piece:
     """A function, a struct, a macro or constants, with the comment above: what it defines, and all
     names of ours in it. Those of structs begin with ``struct``, as functions may be called alike.
+    ``source`` is where it comes from, below ``luciole/kernels``.
     """
 
     text: str
     defines: frozenset[str]
     uses: frozenset[str]
-    header: str
+    source: str
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,7 @@ def _headers() -> Iterator[tuple[str, str]]:
     folder = files("luciole.kernels").joinpath("c")
     for path in sorted(folder.iterdir(), key=lambda p: p.name):
         if path.name.endswith(".h"):
-            yield path.name, path.read_text(encoding="utf-8")
+            yield f"c/{path.name}", path.read_text(encoding="utf-8")
 
 
 def _for_words(text: str, words: int) -> str:
@@ -92,7 +96,18 @@ def _split(text: str, header: str) -> Iterator[Piece]:
     for block in re.split(r"\n\n+", text):
         if re.match(r"(#ifndef|#include|#endif|/\*)", block) and not _defined(block):
             continue
-        yield Piece(block, frozenset(_defined(block)), frozenset(_names(block)), header)
+        yield _piece(block, header)
+
+
+def _piece(block: str, source: str) -> Piece:
+    return Piece(block, frozenset(_defined(block)), frozenset(_names(block)), source)
+
+
+@cache
+def _printed(name: str) -> Piece | None:
+    """Return the piece of a name that is printed from a formula."""
+    text = printed.text_of(name)
+    return None if text is None else _piece(text, "formulas")
 
 
 def _defined(block: str) -> set[str]:
@@ -120,7 +135,7 @@ def needed(functions: Iterable[str], words: int = 1) -> list[Piece]:
 def _visit(
     name: str, found: Mapping[str, Piece], order: dict[Piece, None], path: tuple[str, ...]
 ) -> None:
-    piece = found.get(name)
+    piece = found.get(name) or _printed(name)
     if piece is None:
         raise LucioleError(f"there is no C function {name} (behind {' > '.join(path) or 'a call'})")
     if piece in order or name in path:
@@ -140,7 +155,7 @@ def struct_fields(function: str) -> tuple[StructField, ...]:
 
 
 def _struct(function: str) -> str:
-    piece = pieces().get(f"struct {function}")
+    piece = pieces().get(f"struct {function}") or _printed(f"struct {function}")
     if piece is None:
         raise LucioleError(f"there is no struct {function}")
     return piece.text

@@ -7,6 +7,7 @@ import re
 import numpy as np
 
 from luciole.ir import Array, TensorType, UnsupportedError
+from luciole.kernels.portable.c_text import exact_float
 
 CTYPES: dict[TensorType, str] = {
     TensorType.FLOAT32: "float",
@@ -73,21 +74,13 @@ def _numbers(array: Array, ctype: str) -> list[str]:
         wide = array.astype(_NUMPY[ctype])
         if not np.isfinite(wide).all():
             raise UnsupportedError("a constant is not finite, which C has no literal for")
-        return [_float(x) if ctype == "float" else x.hex() for x in wide.tolist()]
+        return [exact_float(x) if ctype == "float" else x.hex() for x in wide.tolist()]
     least, most = _LIMITS[ctype]
     if array.size and (int(array.min()) < least or int(array.max()) > most):
         raise UnsupportedError(f"a constant is beyond {ctype}")
     if ctype == "uint32_t":
         return [f"0x{x:08x}u" if x > 9 else f"{x}u" for x in array.tolist()]
     return [_integer(int(x)) for x in array.tolist()]
-
-
-def _float(x: float) -> str:
-    """Write a float exactly: in short where that is the same number."""
-    short = f"{x:.7g}"
-    if float(np.float32(short)) == x:
-        return (short if re.search(r"[.e]", short) else f"{short}.0") + "f"
-    return f"{x.hex()}f"
 
 
 def _integer(x: int) -> str:

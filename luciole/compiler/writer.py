@@ -185,12 +185,12 @@ class Writer:
         yield " */"
 
     def _kernels(self) -> Iterator[str]:
-        header = ""
+        source = ""
         functions = dict.fromkeys(call.function for call in self.calls)
         for piece in needed(functions, self._words):
-            if piece.header != header:
-                header = piece.header
-                yield _title(f"luciole/kernels/c/{header}")
+            if piece.source != source:
+                source = piece.source
+                yield _title(f"luciole/kernels/{source}")
             yield piece.text.rstrip("\n")
 
     def _layer(self, call: CCall) -> Iterator[str]:

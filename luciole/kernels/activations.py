@@ -12,9 +12,8 @@ from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.arrays.logistic import logistic
 from luciole.kernels.core.registry import reference
 from luciole.kernels.elements import unary
-from luciole.kernels.jit.vector.elementwise import Unary
+from luciole.kernels.formulas.elementwise import Unary
 from luciole.kernels.portable.calls import portable
-from luciole.kernels.portable.floats import PORTABLE, build_activation
 from luciole.kernels.portable.integers import tabulated
 from luciole.schema.enums import ActivationFunctionType
 
@@ -54,6 +53,5 @@ for _clamp in (ops.Relu, ops.Relu6, ops.ReluN1To1, ops.Relu0To1):
 unary.register(ops.Elu, Unary.ELU)
 unary.register(ops.HardSwish, Unary.HARD_SWISH)
 
-for _portable in PORTABLE:
-    portable(_portable, TensorType.FLOAT32)(build_activation)
-    portable(_portable, TensorType.INT8)(tabulated)
+for _tabulated in (*ops.FUSED.values(), ops.Logistic, ops.Relu0To1):
+    portable(_tabulated, TensorType.INT8)(tabulated)

@@ -6,18 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from luciole.ir import Array, LucioleError, Op, TensorType
+from luciole.ir import Array, LucioleError, TensorType
 from luciole.ir.ops import elementwise_binary as ops
-from luciole.ir.value import element_count
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import binary, plain_integers
 from luciole.kernels.elements.plain_integers import Integers
-from luciole.kernels.jit.vector.elementwise import Binary
-from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
-from luciole.kernels.portable.images import cut_off
-from luciole.kernels.portable.moves import spread_both
+from luciole.kernels.formulas.elementwise import Binary
 from luciole.schema.enums import ActivationFunctionType
 
 NUMBERS = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
@@ -48,13 +44,6 @@ def _arithmetic(cls: type[ops.Arithmetic], function: Function, *types: TensorTyp
     def kernel(op: ops.Arithmetic, x: Array, y: Array) -> Array:
         with np.errstate(all="ignore"):
             return activate(np.asarray(function(x, y), x.dtype), op.activation)
-
-
-def _native(cls: type[ops.Arithmetic], function: Binary) -> None:
-    @native(cls, TensorType.FLOAT32)
-    def build(op: ops.Arithmetic, context: Context) -> NativeStep | None:
-        x, y = context.operands
-        return binary.step(function, x, y, context.results[0], op.activation)
 
 
 _arithmetic(ops.Add, np.add, *NUMBERS, TensorType.FLOAT16)
@@ -164,39 +153,12 @@ def _whole(cls: type[ops.Arithmetic], function: Integers) -> None:
 _whole(ops.Add, Integers.SUM)
 _whole(ops.Sub, Integers.DIFFERENCE)
 _whole(ops.Mul, Integers.PRODUCT)
-_native(ops.Add, Binary.ADD)
-_native(ops.Sub, Binary.SUB)
-_native(ops.Mul, Binary.MUL)
-_native(ops.Div, Binary.DIV)
+binary.register_arithmetic(ops.Add, Binary.ADD)
+binary.register_arithmetic(ops.Sub, Binary.SUB)
+binary.register_arithmetic(ops.Mul, Binary.MUL)
+binary.register_arithmetic(ops.Div, Binary.DIV)
 binary.register(ops.Maximum, Binary.MAXIMUM)
 binary.register(ops.Minimum, Binary.MINIMUM)
 plain_integers.register(ops.Maximum, Integers.LARGER)
 plain_integers.register(ops.Minimum, Integers.SMALLER)
 binary.define(ops.SquaredDifference, lambda x, y: (x - y) * (x - y))
-
-
-_IN_C: dict[type[Op], str] = {
-    ops.Add: "luc_add_float",
-    ops.Sub: "luc_sub_float",
-    ops.Mul: "luc_mul_float",
-    ops.Maximum: "luc_maximum_float",
-    ops.Minimum: "luc_minimum_float",
-}
-"""C functions of operators on floats."""
-
-
-def in_c(op: Op, context: PortableContext) -> list[CCall]:
-    """Call what combines floats; an operand with fewer elements is repeated before."""
-    del context
-    x, y = op.operands
-    assert x is not None  # both are required
-    assert y is not None
-    operands, before = spread_both(x, y, op.results[0])
-    fields: dict[str, Field] = {"count": element_count(op.results[0].dims)}
-    if isinstance(op, ops.Arithmetic):
-        fields |= cut_off(op.activation)
-    return [*before, CCall(_IN_C[type(op)], fields, operands, tuple(op.results))]
-
-
-for _cls in _IN_C:
-    portable(_cls, TensorType.FLOAT32)(in_c)

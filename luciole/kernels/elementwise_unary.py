@@ -10,7 +10,7 @@ from luciole.ir import Array, TensorType
 from luciole.ir.ops import elementwise_unary as ops
 from luciole.kernels.core.registry import reference
 from luciole.kernels.elements import lookups, unary
-from luciole.kernels.jit.vector.elementwise import Unary
+from luciole.kernels.formulas.elementwise import Unary
 
 NUMBERS = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
 

@@ -8,10 +8,9 @@ import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.gelu import Gelu
-from luciole.kernels.core.contract import Context, NativeStep
-from luciole.kernels.core.registry import native, reference
+from luciole.kernels.core.registry import reference
 from luciole.kernels.elements import unary
-from luciole.kernels.jit.vector.elementwise import Unary
+from luciole.kernels.formulas.elementwise import Applied, Unary
 
 
 def erfc(x: Array) -> Array:
@@ -34,8 +33,7 @@ def gelu(op: Gelu, x: Array) -> Array:
         return np.asarray(y, x.dtype)
 
 
-@native(Gelu, TensorType.FLOAT32)
-def build(op: Gelu, context: Context) -> NativeStep:
-    """Compute the function in single precision."""
-    function = Unary.GELU_BY_TANH if op.approximate else Unary.GELU
-    return unary.step(function, context.operands[0], context.results[0])
+@unary.by_attributes(Gelu)
+def chosen(op: Gelu) -> Applied:
+    """Choose the function, in single precision."""
+    return Applied(Unary.GELU_BY_TANH if op.approximate else Unary.GELU)

@@ -6,10 +6,9 @@ import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.leaky_relu import LeakyRelu
-from luciole.kernels.core.contract import Context, NativeStep
-from luciole.kernels.core.registry import native, reference
+from luciole.kernels.core.registry import reference
 from luciole.kernels.elements import unary
-from luciole.kernels.jit.vector.elementwise import define_parametric
+from luciole.kernels.formulas.elementwise import Applied, define_parametric
 
 
 @reference(LeakyRelu, TensorType.FLOAT32)
@@ -22,7 +21,7 @@ def leaky_relu(op: LeakyRelu, x: Array) -> Array:
 FORMULA = define_parametric("LeakyRelu", lambda x, a, b: x.where(x.compared(">", 0.0), x * a))
 
 
-@native(LeakyRelu, TensorType.FLOAT32)
-def build(op: LeakyRelu, context: Context) -> NativeStep:
-    """Apply the formula to all elements, alpha in the record."""
-    return unary.step(FORMULA, context.operands[0], context.results[0], op.alpha)
+@unary.by_attributes(LeakyRelu)
+def chosen(op: LeakyRelu) -> Applied:
+    """Choose the formula, with the operator's alpha."""
+    return Applied(FORMULA, op.alpha)

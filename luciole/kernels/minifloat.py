@@ -10,13 +10,11 @@ from luciole.ir.minifloat import MANTISSAS, Minifloat, unpack_codes
 from luciole.ir.ops.fill import not_negative
 from luciole.ir.ops.minifloat import MinifloatDecode, MinifloatRound, check_bytes, number_format
 from luciole.ir.rules import integers
-from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.limits import affordable
-from luciole.kernels.core.registry import native, reference
+from luciole.kernels.core.registry import reference
 from luciole.kernels.elements import unary
-from luciole.kernels.jit.vector import elementwise
-from luciole.kernels.jit.vector.lanes import Lanes
-from luciole.kernels.jit.vector.lanes import integers as whole
+from luciole.kernels.formulas.algebra import N
+from luciole.kernels.formulas.elementwise import Applied, define_parametric
 
 
 @reference(MinifloatDecode, TensorType.UINT8)
@@ -35,12 +33,11 @@ def round_(op: MinifloatRound, x: Array) -> Array:
     return _format(op).round(x)
 
 
-@native(MinifloatRound, TensorType.FLOAT32)
-def build(op: MinifloatRound, context: Context) -> NativeStep:
+@unary.by_attributes(MinifloatRound)
+def chosen(op: MinifloatRound) -> Applied:
     """Round by adding and subtracting what has the distance of the numbers in its last place."""
     numbers = _format(op)
-    limits = numbers.largest, numbers.least_normal
-    return unary.step(_ROUND[numbers.mantissa], context.operands[0], context.results[0], *limits)
+    return Applied(_ROUND[numbers.mantissa], numbers.largest, numbers.least_normal)
 
 
 def _format(op: MinifloatDecode | MinifloatRound) -> Minifloat:
@@ -51,23 +48,19 @@ def _format(op: MinifloatDecode | MinifloatRound) -> Minifloat:
     return numbers
 
 
-_EXPONENT = 0x7F800000
-"""Where a float32 has its exponent: the other bits cleared, it is its power of two."""
-
-
-def _rounded(x: Lanes, largest: Lanes, least: Lanes, mantissa: int) -> Lanes:
+def _rounded(x: N, largest: N, least: N, mantissa: int) -> N:
     """Round to ``mantissa`` bits behind the first one: beside 1.5 2^23 steps, one step is the last
     place of a float32.
     """
     inside = x.at_least(-largest).at_most(largest)
-    power = x.of_bits(x.builder.and_(inside.bits(), whole(_EXPONENT))).at_least(least)
+    power = inside.power().at_least(least)
     beside = power * (1.5 * 2.0 ** (23 - mantissa))
     return inside + beside - beside
 
 
 def _rounding(mantissa: int) -> int:
     """Number the function that rounds to some bits of mantissa."""
-    return elementwise.define_parametric(
+    return define_parametric(
         f"MinifloatRound{mantissa}", lambda x, a, b: _rounded(x, a, b, mantissa)
     )
 

@@ -15,10 +15,11 @@ from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.memory import Memory, reach, turns
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import reduce, strided
+from luciole.kernels.formulas.elementwise import Binary, Unary
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.record import Shared, reader
 from luciole.kernels.jit.vector import elementwise
-from luciole.kernels.jit.vector.elementwise import Binary, Chosen, Unary
+from luciole.kernels.jit.vector.elementwise import Chosen
 from luciole.kernels.layers.geometry.spans import Axis, Inside
 from luciole.kernels.layers.geometry.windows import patches
 from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable

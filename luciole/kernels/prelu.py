@@ -8,7 +8,7 @@ from luciole.ir import Array, TensorType
 from luciole.ir.ops.prelu import PRelu
 from luciole.kernels.core.registry import reference
 from luciole.kernels.elements import binary
-from luciole.kernels.jit.vector.elementwise import Binary
+from luciole.kernels.formulas.elementwise import Binary
 
 
 @reference(PRelu, TensorType.FLOAT32)

@@ -27,11 +27,12 @@ from luciole.kernels.core.memory import Memory, reach, turns
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import reduce, strided
 from luciole.kernels.elementwise_binary import truncated_quotient
+from luciole.kernels.formulas.elementwise import Binary, Unary
 from luciole.kernels.jit import LANES, floats
 from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector import elementwise
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
-from luciole.kernels.jit.vector.elementwise import Binary, Chosen, Unary
+from luciole.kernels.jit.vector.elementwise import Chosen
 from luciole.kernels.portable.calls import CCall, PortableContext, portable
 
 NUMBERS = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)

@@ -14,10 +14,10 @@ from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.memory import reach
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import reduce, strided, unary
+from luciole.kernels.formulas.elementwise import Binary, Unary
 from luciole.kernels.jit import LANES, Single
 from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector import elementwise
-from luciole.kernels.jit.vector.elementwise import Binary, Unary
 from luciole.kernels.portable.calls import CCall, PortableContext, portable
 
 MAXIMUM, ADD = int(Binary.MAXIMUM), int(Binary.ADD)

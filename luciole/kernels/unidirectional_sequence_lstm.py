@@ -19,12 +19,12 @@ from luciole.kernels.elements import strided
 from luciole.kernels.jit import LANES
 from luciole.kernels.layers.int8.hybrid_layer import WIDE_SUMS, may_overflow
 from luciole.kernels.portable.calls import portable
-from luciole.kernels.portable.lstm import STATES, float_lstm
-from luciole.kernels.portable.lstm import integer_lstm as integer_lstm_in_c
 from luciole.kernels.recurrent import hybrid_lstm_steps, lstm_steps
 from luciole.kernels.recurrent.integer_lstm_cell import IntegerCell
 from luciole.kernels.recurrent.integer_lstm_layer import IntegerLSTM
 from luciole.kernels.recurrent.lstm_cell import Cell, Settings, Step, run
+from luciole.kernels.recurrent.lstm_in_c import STATES, float_lstm
+from luciole.kernels.recurrent.lstm_in_c import integer_lstm as integer_lstm_in_c
 from luciole.kernels.recurrent.operands import Arrays, named, named_weights
 from luciole.schema.enums import ActivationFunctionType
 

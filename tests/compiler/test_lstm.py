@@ -14,7 +14,7 @@ from luciole.ir import Array, LucioleError, Model, UnsupportedError
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTM, UnidirectionalSequenceLSTM
 from luciole.ir.recurrent import LSTM_AUXILIARY
 from luciole.kernels.portable.calls import PortableContext
-from luciole.kernels.portable.lstm import float_lstm as float_lstm_in_c
+from luciole.kernels.recurrent.lstm_in_c import float_lstm as float_lstm_in_c
 from luciole.schema.enums import ActivationFunctionType as Act
 from tests.compiler_support import COMPILERS, built, needs_compiler, program_of, run_sound
 from tests.lstm_support import PARTS, integer_lstm, lstm_shapes

@@ -16,8 +16,8 @@ from luciole.ir.ops.gelu import Gelu
 from luciole.ir.ops.leaky_relu import LeakyRelu
 from luciole.ir.ops.prelu import PRelu
 from luciole.kernels.elements import binary, unary
+from luciole.kernels.formulas.elementwise import Applied, define_unary
 from luciole.kernels.gelu import erfc
-from luciole.kernels.jit.vector.elementwise import define_unary
 from luciole.schema.enums import ActivationFunctionType
 from tests.native_support import check_compiled, declines, run_compiled, run_steps
 from tests.networks import random
@@ -273,6 +273,6 @@ def test_a_formula_has_numbers_on_either_side(count: int) -> None:
     number = define_unary(
         f"of a test with {count}", lambda x: (2.0 - 1.0 / (1.0 + abs(x))) * (0.5 * x)
     )
-    step = unary.step(number, x, y)
+    step = unary.step(Applied(number), x, y)
     run_steps(step, [step.record])
     np.testing.assert_allclose(y, (2 - 1 / (1 + np.abs(x))) * (0.5 * x), rtol=1e-6)

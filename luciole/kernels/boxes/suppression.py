@@ -10,9 +10,9 @@ from typing import TypeAlias
 import numpy as np
 
 from luciole.kernels import jit
+from luciole.kernels.formulas.elementwise import Binary
 from luciole.kernels.jit import LANES, Single, floats, longs
 from luciole.kernels.jit.vector import elementwise
-from luciole.kernels.jit.vector.elementwise import Binary
 
 MAXIMUM = int(Binary.MAXIMUM)
 

@@ -1,4 +1,4 @@
-/* ADD and MUL of tensors of the same shape. */
+/* ADD and MUL of tensors of bytes of the same shape. */
 #ifndef LUC_ADD_H
 #define LUC_ADD_H
 
@@ -50,42 +50,6 @@ static void luc_mul_int8(const struct luc_mul_int8 *op, const int8_t *x, const i
         int32_t steps = (x[k] - op->x_zero) * (y[k] - op->y_zero);
         steps = luc_scaled(steps, op->multiplier, op->shift);
         z[k] = luc_byte(steps, op->result_zero, op->least, op->most);
-    }
-}
-
-struct luc_add_float {
-    uint32_t count;
-    uint8_t has_least;
-    uint8_t has_most;
-    float least;
-    float most;
-};
-
-static void luc_add_float(const struct luc_add_float *op, const float *x, const float *y, float *z)
-{
-    for (uint32_t k = 0; k < op->count; k++) {
-        float sum = x[k] + y[k];
-        if (op->has_least && sum < op->least) sum = op->least;
-        if (op->has_most && sum > op->most) sum = op->most;
-        z[k] = sum;
-    }
-}
-
-struct luc_mul_float {
-    uint32_t count;
-    uint8_t has_least;
-    uint8_t has_most;
-    float least;
-    float most;
-};
-
-static void luc_mul_float(const struct luc_mul_float *op, const float *x, const float *y, float *z)
-{
-    for (uint32_t k = 0; k < op->count; k++) {
-        float product = x[k] * y[k];
-        if (op->has_least && product < op->least) product = op->least;
-        if (op->has_most && product > op->most) product = op->most;
-        z[k] = product;
     }
 }
 

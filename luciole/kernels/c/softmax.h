@@ -2,7 +2,7 @@
 #ifndef LUC_SOFTMAX_H
 #define LUC_SOFTMAX_H
 
-#include "activations.h"
+#include <stdint.h>
 
 struct luc_softmax {
     uint32_t rows;
@@ -16,7 +16,7 @@ static void luc_softmax(const struct luc_softmax *op, const float *x, float *y)
         float most = x[0], sum = 0.0f;
         for (uint32_t k = 1; k < op->depth; k++)
             if (x[k] > most) most = x[k];
-        for (uint32_t k = 0; k < op->depth; k++) sum += y[k] = luc_exp((x[k] - most) * op->beta);
+        for (uint32_t k = 0; k < op->depth; k++) sum += y[k] = luc_exp_below_of((x[k] - most) * op->beta);
         for (uint32_t k = 0; k < op->depth; k++) y[k] /= sum;
     }
 }

@@ -88,23 +88,19 @@ static void luc_lstm_gate(const struct luc_lstm_float *op, int gate, const float
 
 static void luc_lstm_open(const struct luc_lstm_float *op, int gate, const float *cell, float *x)
 {
-    struct luc_logistic all;
-    all.count = (uint32_t)op->cells;
     luc_lstm_gate(op, gate, cell, x);
-    luc_logistic(&all, x, x);
+    for (int32_t k = 0; k < op->cells; k++) x[k] = luc_logistic_of(x[k]);
 }
 
 static void luc_lstm_activate(const struct luc_lstm_float *op, const float *x, float *y)
 {
-    struct luc_tanh all;
-    struct luc_clamp within = {0, 0, 0, 0.0f, 0.0f};
-    all.count = within.count = (uint32_t)op->cells;
+    struct luc_clamp within = {(uint32_t)op->cells, 0, 0, 0.0f, 0.0f};
     within.has_least = op->has_least;
     within.has_most = op->has_most;
     within.least = op->least;
     within.most = op->most;
     if (op->is_tanh)
-        luc_tanh(&all, x, y);
+        for (int32_t k = 0; k < op->cells; k++) y[k] = luc_tanh_of(x[k]);
     else
         luc_clamp(&within, x, y);
 }

@@ -4,23 +4,30 @@ shape.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 
 import numpy as np
 
-from luciole.ir import Array, Op, TensorType
+from luciole.ir import Array, Op, TensorType, Value
 from luciole.ir.ops.activations import LIMITS
+from luciole.ir.ops.elementwise_binary import Arithmetic
+from luciole.ir.value import element_count
 from luciole.kernels import jit
 from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.memory import Memory
 from luciole.kernels.core.registry import native
 from luciole.kernels.elements import strided
 from luciole.kernels.elements.formulas import name_of
+from luciole.kernels.formulas.algebra import BinaryFormula
+from luciole.kernels.formulas.elementwise import Unary, define_binary
 from luciole.kernels.jit import LANES, floats
 from luciole.kernels.jit.vector import elementwise
-from luciole.kernels.jit.vector.elementwise import Chosen, Unary
-from luciole.kernels.jit.vector.lanes import Lanes
+from luciole.kernels.jit.vector.elementwise import Chosen
+from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
+from luciole.kernels.portable.floats import activated, as_limits
+from luciole.kernels.portable.images import cut_off
+from luciole.kernels.portable.moves import spread_both
+from luciole.kernels.portable.printed import loop_name
 from luciole.schema.enums import ActivationFunctionType
 
 VECTOR = 4 * LANES
@@ -118,18 +125,54 @@ def step(
     return strided.step(found, BinaryRecord(**walk.fields(), a=a, b=b), z.size, memory)
 
 
-def define(cls: type[Op], formula: Callable[[Lanes, Lanes], Lanes]) -> None:
-    """Let an operator of two float tensors run compiled: by a formula in 16 numbers of each at
-    once, ``lambda x, y: (x - y) * (x - y)``. Raises TypeError for one with attributes, of which
-    the formula would know nothing.
+def define(cls: type[Op], formula: BinaryFormula) -> None:
+    """Let an operator of two float tensors run compiled and in C: by a formula,
+    ``lambda x, y: (x - y) * (x - y)``. Raises TypeError for one with attributes, of which the
+    formula would know nothing.
     """
-    register(cls, elementwise.define_binary(name_of(cls), formula))
+    register(cls, define_binary(name_of(cls), formula))
 
 
 def register(cls: type[Op], function: int) -> None:
-    """Let an operator of two float tensors run compiled by a function of ``Binary``."""
+    """Let an operator of two float tensors run compiled and in C by a function of ``Binary``."""
 
     @native(cls, TensorType.FLOAT32)
     def build(op: Op, context: Context) -> NativeStep | None:
         x, y = context.operands
         return step(function, x, y, context.results[0])
+
+    @portable(cls, TensorType.FLOAT32)
+    def in_c(op: Op, context: PortableContext) -> list[CCall]:
+        del context
+        operands, before = _spread(op)
+        fields: dict[str, Field] = {"count": element_count(op.results[0].dims)}
+        return [*before, CCall(loop_name(function), fields, operands, tuple(op.results))]
+
+
+def register_arithmetic(cls: type[Arithmetic], function: int) -> None:
+    """Do so for an operator that an activation may be fused into."""
+
+    @native(cls, TensorType.FLOAT32)
+    def build(op: Arithmetic, context: Context) -> NativeStep | None:
+        x, y = context.operands
+        return step(function, x, y, context.results[0], op.activation)
+
+    @portable(cls, TensorType.FLOAT32)
+    def in_c(op: Arithmetic, context: PortableContext) -> list[CCall]:
+        del context
+        operands, before = _spread(op)
+        within, behind = as_limits(op.activation)
+        fields = {"count": element_count(op.results[0].dims), **cut_off(within)}
+
+        def computed(z: Value) -> CCall:
+            return CCall(loop_name(function), fields, operands, (z,))
+
+        return [*before, *activated(behind, op.results[0], computed)]
+
+
+def _spread(op: Op) -> tuple[tuple[Value, Value], list[CCall]]:
+    """Return the operands, repeated until they have the shape of the result, and what does it."""
+    x, y = op.operands
+    assert x is not None  # both are required
+    assert y is not None
+    return spread_both(x, y, op.results[0])

@@ -14,11 +14,12 @@ from luciole.kernels import jit
 from luciole.kernels.core.contract import NativeStep
 from luciole.kernels.core.memory import Memory, among, reach, turns
 from luciole.kernels.elements import strided
+from luciole.kernels.formulas.elementwise import Binary, Unary
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.record import Record, Shared, reader
 from luciole.kernels.jit.vector import elementwise
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
-from luciole.kernels.jit.vector.elementwise import Binary, Unary, Vector
+from luciole.kernels.jit.vector.elementwise import Vector
 from luciole.kernels.jit.vector.neighbours import mix_signed, mix_unsigned
 
 SCALE, ADD = int(Unary.SCALE), int(Binary.ADD)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -14,11 +15,18 @@ from luciole.kernels.core.memory import reach
 from luciole.kernels.core.registry import native
 from luciole.kernels.elements import strided
 from luciole.kernels.elements.formulas import name_of
+from luciole.kernels.formulas.algebra import Formula
+from luciole.kernels.formulas.elementwise import Applied, define_unary
 from luciole.kernels.jit import LANES, Single
 from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector import elementwise
 from luciole.kernels.jit.vector.elementwise import Chosen
-from luciole.kernels.jit.vector.lanes import Lanes
+from luciole.kernels.portable.calls import CCall, PortableContext, portable
+from luciole.kernels.portable.floats import unary_call
+
+O = TypeVar("O", bound=Op)  # noqa: E741  # the operator class
+Choose: TypeAlias = Callable[[O], Applied]
+"""What chooses the formula of an operator, and its parameters."""
 
 
 class UnaryRecord(Shared):
@@ -56,25 +64,44 @@ def apply(function: Chosen, y: int, x: int, count: int, a: Single, b: Single) ->
         elementwise.store_first(elementwise.mapped(function, vector, a, b), y, rest)
 
 
-def step(function: int, x: Array | None, y: Array, a: float = 0, b: float = 0) -> NativeStep:
-    """Make the step of a function with parameters a and b, applied to the elements of x."""
+def step(formula: Applied, x: Array | None, y: Array) -> NativeStep:
+    """Make the step of a formula that is applied to the elements of x."""
     assert x is not None
     to, given = (reach(t, 4 * y.size) for t in (y, x))
-    record = UnaryRecord(begin=0, end=y.size, y=to, x=given, a=a, b=b)
-    return strided.step(kernel(int(function)), record, x.size)
+    record = UnaryRecord(begin=0, end=y.size, y=to, x=given, a=formula.a, b=formula.b)
+    return strided.step(kernel(int(formula.function)), record, x.size)
 
 
-def define(cls: type[Op], formula: Callable[[Lanes], Lanes]) -> None:
-    """Let an operator of one float tensor, without attributes, run compiled: by a formula in 16
-    numbers at once, ``lambda x: x / (1.0 + abs(x))``. Raises TypeError for one with attributes,
-    of which the formula would know nothing.
+def define(cls: type[Op], formula: Formula) -> None:
+    """Let an operator of one float tensor, without attributes, run compiled and in C: by a formula,
+    ``lambda x: x / (1.0 + abs(x))``. Raises TypeError for one with attributes, of which the formula
+    would know nothing.
     """
-    register(cls, elementwise.define_unary(name_of(cls), formula))
+    register(cls, define_unary(name_of(cls), formula))
 
 
 def register(cls: type[Op], function: int, a: float = 0, b: float = 0) -> None:
-    """Let an operator of one float tensor run compiled by a function of ``Unary``."""
+    """Let an operator of one float tensor run compiled and in C by a function of ``Unary``."""
+    by_attributes(cls)(lambda op: Applied(function, a, b))
 
-    @native(cls, TensorType.FLOAT32)
-    def build(op: Op, context: Context) -> NativeStep:
-        return step(function, context.operands[0], context.results[0], a, b)
+
+def by_attributes(cls: type[O]) -> Callable[[Choose[O]], Choose[O]]:
+    """Let an operator of one float tensor run compiled and in C by the formula that a function
+    chooses by its attributes.
+    """
+
+    def register(choose: Choose[O]) -> Choose[O]:
+        @native(cls, TensorType.FLOAT32)
+        def build(op: O, context: Context) -> NativeStep:
+            return step(choose(op), context.operands[0], context.results[0])
+
+        @portable(cls, TensorType.FLOAT32)
+        def in_c(op: O, context: PortableContext) -> list[CCall]:
+            del context
+            x = op.operands[0]
+            assert x is not None  # it is required
+            return [unary_call(choose(op), x, op.results[0])]
+
+        return choose
+
+    return register

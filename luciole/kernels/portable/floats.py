@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from luciole.ir import Op, UnsupportedError, Value
-from luciole.ir.ops.activations import FUSED, LIMITS, Clamp, Logistic, Relu0To1, Tanh
+from luciole.ir import UnsupportedError, Value
+from luciole.ir.ops.activations import LIMITS
 from luciole.ir.value import element_count
-from luciole.kernels.portable.calls import CCall, PortableContext, made
+from luciole.kernels.formulas.elementwise import Applied, Unary
+from luciole.kernels.portable.calls import CCall, Field, made
+from luciole.kernels.portable.printed import loop_name, parameters_of
 from luciole.schema.enums import ActivationFunctionType as Activation
 from luciole.schema.enums import TensorType
 
-TANH, LOGISTIC, CLAMP = "luc_tanh", "luc_logistic", "luc_clamp"
-
-_PLAIN: dict[type[Op], str] = {Tanh: TANH, Logistic: LOGISTIC}
+CLAMP = "luc_clamp"
 
 
-def activation_call(cls: type[Op], x: Value, y: Value) -> CCall:
-    """Apply the activation of an operator class to floats."""
-    count = element_count(x.dims)
-    if issubclass(cls, Clamp):
-        return CCall(CLAMP, {"count": count, **limits(*cls.limits)}, (x,), (y,))
-    return CCall(_PLAIN[cls], {"count": count}, (x,), (y,))
+def unary_call(formula: Applied, x: Value, y: Value) -> CCall:
+    """Apply a formula to floats."""
+    fields: dict[str, Field] = {"count": element_count(x.dims)}
+    if formula.function == Unary.CLAMP:
+        return CCall(CLAMP, {**fields, **limits(formula.a, formula.b)}, (x,), (y,))
+    parameters = {"a": formula.a, "b": formula.b}
+    fields |= {name: parameters[name] for name in parameters_of(formula.function)}
+    return CCall(loop_name(formula.function), fields, (x,), (y,))
+
+
+def _fused(activation: Activation) -> Applied:
+    """Return the formula of a fused activation."""
+    if activation in LIMITS:
+        return Applied(Unary.CLAMP, *LIMITS[activation])
+    if activation == Activation.TANH:
+        return Applied(Unary.TANH)
+    raise UnsupportedError(f"fused activation {activation.name} has no C form")
 
 
 def limits(low: float, high: float) -> dict[str, int | float]:
@@ -44,19 +55,6 @@ def activated(activation: Activation, y: Value, compute: Callable[[Value], CCall
     """Compute a result, and apply a fused activation to it."""
     if activation == Activation.NONE:
         return [compute(y)]
-    if activation not in FUSED:
-        raise UnsupportedError(f"fused activation {activation.name} has no C form")
+    formula = _fused(activation)
     before = made(y, "sum", TensorType.FLOAT32)
-    return [compute(before), activation_call(FUSED[activation], before, y)]
-
-
-def build_activation(op: Op, context: PortableContext) -> Sequence[CCall]:
-    """Make the call of an activation that is an operator of its own."""
-    del context
-    x = op.operands[0]
-    assert x is not None  # it is required
-    return [activation_call(type(op), x, op.results[0])]
-
-
-PORTABLE: tuple[type[Op], ...] = (*FUSED.values(), Logistic, Relu0To1)
-"""Activations of floats that have a C form."""
+    return [compute(before), unary_call(formula, before, y)]

@@ -15,11 +15,11 @@ import numpy as np
 from luciole.ir import Array
 from luciole.kernels import jit
 from luciole.kernels.core.memory import Memory
+from luciole.kernels.formulas.elementwise import Binary
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.record import Record, reader
 from luciole.kernels.jit.vector import elementwise
 from luciole.kernels.jit.vector.dots import scaled, write_vectors
-from luciole.kernels.jit.vector.elementwise import Binary
 from luciole.kernels.jit.vector.grids import integer_multiples
 from luciole.kernels.jit.vector.moves import copy
 from luciole.kernels.jit.vector.pixels import place

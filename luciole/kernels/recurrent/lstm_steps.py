@@ -14,10 +14,11 @@ import numpy as np
 from luciole.ir import Array
 from luciole.kernels import jit
 from luciole.kernels.elements import reduce
+from luciole.kernels.formulas.elementwise import Binary, Unary
 from luciole.kernels.jit import LANES, floats
 from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector import elementwise
-from luciole.kernels.jit.vector.elementwise import Binary, Unary, Vector
+from luciole.kernels.jit.vector.elementwise import Vector
 from luciole.kernels.jit.vector.moves import copy
 
 ADD, MUL = int(Binary.ADD), int(Binary.MUL)

@@ -8,12 +8,12 @@ import numpy as np
 
 from luciole.kernels import jit
 from luciole.kernels.fixed_point.scalars import between, multiply, wrapped
+from luciole.kernels.formulas.elementwise import Binary
 from luciole.kernels.jit import LANES, Single, floats
 from luciole.kernels.jit.record import Record
 from luciole.kernels.jit.vector import elementwise
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
 from luciole.kernels.jit.vector.dots import integer_rows, write_vectors
-from luciole.kernels.jit.vector.elementwise import Binary
 from luciole.kernels.jit.vector.fixed_point import LIFTED_BYTES, rescaled
 from luciole.kernels.jit.vector.moves import shift
 from luciole.kernels.jit.vector.pixels import place

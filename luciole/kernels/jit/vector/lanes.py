@@ -1,28 +1,29 @@
-"""Formulas on 16 floats at once, written as on one."""
+"""Formulas on 16 floats at once: LLVM's reader of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from llvmlite import ir
 from numba.core import cgutils
 
+from luciole.kernels.formulas.algebra import ROUNDING, NamedFunction, Number
 from luciole.kernels.jit.emits import Builder, Value
 from luciole.kernels.jit.processor import features
 from luciole.kernels.jit.vector.vectors import FLOATS, FMA, INTS, LANES, of_llvm
 
-ROUNDING = 12582912.0 + 254
-"""1.5 2^23: what is added to it becomes an integer, found in the lowest bits of the sum; and twice
-the bias of exponents, so that half of these bits is an exponent.
-"""
+MANTISSA = 23
+"""Bits of a float below its exponent."""
+
+SMALLEST_BITS, INFINITE_BITS = 1 << MANTISSA, 0xFF << MANTISSA
+"""The bit patterns of the smallest normal number and of infinity."""
 
 
 @dataclass(frozen=True)
-class Lanes:
+class Lanes(Number):
     """16 floats while a kernel is compiled: an LLVM vector and the builder that goes on with it.
-
-    Comparisons give LLVM's vectors of truth values, all false for NaN.
+    Truth values are LLVM's vectors of these.
     """
 
     builder: Builder
@@ -51,18 +52,6 @@ class Lanes:
     def __truediv__(self, other: Lanes | float) -> Lanes:
         return self.of(self.builder.fdiv(self.value, self._vector(other)))
 
-    def __radd__(self, other: float) -> Lanes:
-        return self.number(other) + self
-
-    def __rsub__(self, other: float) -> Lanes:
-        return self.number(other) - self
-
-    def __rmul__(self, other: float) -> Lanes:
-        return self.number(other) * self
-
-    def __rtruediv__(self, other: float) -> Lanes:
-        return self.number(other) / self
-
     def __neg__(self) -> Lanes:
         return self.of(self.builder.fneg(self.value))
 
@@ -78,21 +67,13 @@ class Lanes:
         vectors = self.value, self._vector(factor), self._vector(summand)
         return self.of(of_llvm(self.builder, FMA, *vectors))
 
-    def compared(self, sign: str, other: Lanes | float) -> Value:
-        """Compare with < or another of LLVM's signs, lane by lane; false for NaN."""
-        return self.builder.fcmp_ordered(sign, self.value, self._vector(other))
+    def compared(self, sign: str, other: Lanes | float) -> Lanes:
+        """Compare lane by lane; false for NaN."""
+        return self.of(self.builder.fcmp_ordered(sign, self.value, self._vector(other)))
 
-    def where(self, mask: Value, other: Lanes | float) -> Lanes:
+    def where(self, mask: Lanes, other: Lanes | float) -> Lanes:
         """Select self where the mask is true, ``other`` elsewhere."""
-        return self.of(self.builder.select(mask, self.value, self._vector(other)))
-
-    def at_least(self, low: Lanes | float) -> Lanes:
-        """Select the larger of both; NaN stays NaN."""
-        return self.of(self._vector(low)).where(self.compared("<", low), self)
-
-    def at_most(self, high: Lanes | float) -> Lanes:
-        """Select the smaller of both; NaN stays NaN."""
-        return self.of(self._vector(high)).where(self.compared(">", high), self)
+        return self.of(self.builder.select(mask.value, self.value, self._vector(other)))
 
     def bits(self) -> Value:
         """Return the lanes' bit patterns as 16 integers of 32 bits."""
@@ -102,24 +83,67 @@ class Lanes:
         """Make the floats with these bit patterns."""
         return self.of(self.builder.bitcast(bits, FLOATS))
 
-    def polynomial(self, coefficients: Sequence[float]) -> Lanes:
-        """Compute c[0] + c[1] x + c[2] x^2 + ..., by Horner's rule."""
-        sum_ = self.number(coefficients[-1])
-        for coefficient in reversed(coefficients[:-1]):
-            sum_ = sum_.times_plus(self, coefficient)
-        return sum_
+    def times_power(self, shifted: Lanes) -> Lanes:
+        """Compute self 2^n, rounded once. Without an instruction for it 2^n is the product of two
+        powers of two.
+        """
+        if SCALES:
+            return _scaled(self, shifted - ROUNDING)
+        build, bits = self.builder, shifted.bits()
+        half = build.ashr(bits, _integers(1))
+        return self * self._exponential(half) * self._exponential(build.sub(bits, half))
+
+    def _exponential(self, bits: Value) -> Lanes:
+        """Make the powers of two whose biased exponents stand in the lowest 8 of these bits, bit 8
+        being 0.
+        """
+        return self.of_bits(self.builder.shl(bits, _integers(MANTISSA)))
+
+    def power(self) -> Lanes:
+        """Clear all bits but those of the exponent."""
+        return self.of_bits(self.builder.and_(self.bits(), _integers(INFINITE_BITS)))
+
+    def apart(self, root: float) -> tuple[Lanes, Lanes]:
+        """Subtract the exponent above ``root`` from the bits."""
+        build, bits = self.builder, self.bits()
+        exponent = build.ashr(build.sub(bits, self.number(root).bits()), _integers(MANTISSA))
+        mantissa = self.of_bits(build.sub(bits, build.shl(exponent, _integers(MANTISSA))))
+        return mantissa, self.of(build.sitofp(exponent, FLOATS))
+
+    def where_normal(
+        self, formula: Callable[[Lanes], Lanes], general: Callable[[Lanes], Lanes]
+    ) -> Lanes:
+        """Branch: one formula or the other for all lanes."""
+        build = self.builder
+        above = build.sub(self.bits(), _integers(SMALLEST_BITS))
+        special = build.icmp_unsigned(">=", above, _integers(INFINITE_BITS - SMALLEST_BITS))
+        mask = build.bitcast(special, ir.IntType(LANES))
+        some = build.icmp_unsigned("!=", mask, ir.Constant(mask.type, 0))
+        results = []
+        with build.if_else(some, likely=False) as (rarely, mostly):
+            for case, chosen in ((rarely, general), (mostly, formula)):
+                with case:
+                    results.append((chosen(self).value, build.block))
+        result = build.phi(FLOATS)
+        for value, block in results:
+            result.add_incoming(value, block)
+        return self.of(result)
+
+    def called(self, function: NamedFunction) -> Lanes:
+        """Write the function's own instructions: kernels call nothing."""
+        return function(self)
 
 
-def integers(number: int) -> Value:
+def _integers(number: int) -> Value:
     """Broadcast an integer of 32 bits to every lane."""
     return ir.Constant(INTS, [number] * LANES)
 
 
 SCALES = "avx512f" in features()
-"""Whether the machine has ``scaled``."""
+"""Whether the machine has ``_scaled``."""
 
 
-def scaled(x: Lanes, n: Lanes) -> Lanes:
+def _scaled(x: Lanes, n: Lanes) -> Lanes:
     """Compute x 2^n of whole numbers n, rounded once: denormals and infinity are reached, and take
     no longer: ``vscalefps``. Needs AVX-512.
     """
@@ -128,10 +152,3 @@ def scaled(x: Lanes, n: Lanes) -> Lanes:
     kind = ir.FunctionType(FLOATS, [a.type for a in args])
     name = "llvm.x86.avx512.mask.scalef.ps.512"
     return x.of(x.builder.call(cgutils.get_or_insert_function(x.builder.module, kind, name), args))
-
-
-def exponential(x: Lanes, bits: Value) -> Lanes:
-    """Make the powers of two whose biased exponents stand in the lowest 8 of these bits, bit 8
-    being 0.
-    """
-    return x.of_bits(x.builder.shl(bits, integers(23)))

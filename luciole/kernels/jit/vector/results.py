@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
+from luciole.kernels.formulas import elementary
 from luciole.kernels.jit.emits import Address, Builder, Float32, Int64, Value, emits
-from luciole.kernels.jit.vector import functions, masked
+from luciole.kernels.jit.vector import masked
 from luciole.kernels.jit.vector.lanes import Lanes
 from luciole.kernels.jit.vector.vectors import LANES, Same, Vectors, addresses, gather, splat, store
 
@@ -16,7 +17,7 @@ from luciole.kernels.jit.vector.vectors import LANES, Same, Vectors, addresses, 
 def tanh(builder: Builder, rows: Vectors) -> Same:
     """Compute the hyperbolic tangent of every result."""
     results = [Lanes(builder, builder.extract_value(rows.value, k)) for k in range(rows.kind.count)]
-    return gather(builder, [functions.tanh(result).value for result in results])
+    return gather(builder, [elementary.tanh(result).value for result in results])
 
 
 def between(builder: Builder, value: Value, low: Value, high: Value) -> Value:

@@ -1,4 +1,4 @@
-"""Elementary functions of 16 floats: minimax polynomials and fractions (of least largest error).
+"""Elementary functions: minimax polynomials and fractions (of least largest error).
 
 Errors are stated in units of the last place (ulp) against double precision, for machines with a
 fused multiply-add. NaN gives NaN; infinities and denormals give what they should.
@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import math
 
-from llvmlite import ir
-
-from luciole.kernels.jit.vector.lanes import ROUNDING, SCALES, Lanes, exponential, integers, scaled
-from luciole.kernels.jit.vector.vectors import FLOATS, LANES
+from luciole.kernels.formulas.algebra import ROUNDING, N, shared
 
 LOG2 = (0.693359375, -2.12194440e-4)
 """log 2 as a number of 9 bits, so that its multiples are exact, and the rest (as in Cephes)."""
@@ -41,14 +38,12 @@ ERF_DIVISOR = (1.0, 0.249458209, 0.028179951, 0.0018386388, 7.11718312e-05, 1.21
 """erf(x / sqrt 2) / x is the fraction of these two polynomials in x^2."""
 
 SQRT_HALF, SMALLEST_NORMAL = math.sqrt(0.5), 2.0**-126
-SMALLEST_BITS, INFINITE_BITS = 1 << 23, 0xFF << 23
-"""The bit patterns of the smallest normal number and of infinity."""
 
 MANTISSA = 23
 """Bits of a float below its exponent."""
 
 
-def _reduced(x: Lanes) -> tuple[Lanes, Lanes]:
+def _reduced(x: N) -> tuple[N, N]:
     """Reduce x = n log 2 + r, r as small as can be, to n plus ``ROUNDING``, and r. The product is
     taken off in two parts, as by Cody and Waite (Software Manual for the Elementary Functions,
     1980).
@@ -58,47 +53,26 @@ def _reduced(x: Lanes) -> tuple[Lanes, Lanes]:
     return shifted, n.times_plus(-LOG2[1], n.times_plus(-LOG2[0], x))
 
 
-def _scaled(x: Lanes, shifted: Lanes) -> Lanes:
-    """Compute x 2^n, rounded once. Without an instruction for it 2^n is the product of two powers
-    of two: so denormals and infinity are reached.
-    """
-    if SCALES:
-        return scaled(x, shifted - ROUNDING)
-    build, bits = shifted.builder, shifted.bits()
-    half = build.ashr(bits, integers(1))
-    return x * exponential(x, half) * exponential(x, build.sub(bits, half))
-
-
-def exp(x: Lanes) -> Lanes:
+@shared
+def exp(x: N) -> N:
     """Compute e^x to 1 ulp."""
     return exp_below(x.at_most(89.0))
 
 
-def exp_below(x: Lanes) -> Lanes:
+@shared
+def exp_below(x: N) -> N:
     """Compute e^x for numbers of at most 89."""
     shifted, r = _reduced(x.at_least(-104.0))
-    return _scaled(r.polynomial((1.0, 1.0, *EXP)), shifted)
+    return r.polynomial((1.0, 1.0, *EXP)).times_power(shifted)
 
 
-def log(x: Lanes) -> Lanes:
+@shared
+def log(x: N) -> N:
     """Compute the natural logarithm to 1 ulp; -infinity of 0, NaN of negative numbers."""
-    build = x.builder
-    above = build.sub(x.bits(), integers(SMALLEST_BITS))
-    special = build.icmp_unsigned(">=", above, integers(INFINITE_BITS - SMALLEST_BITS))
-    mask = build.bitcast(special, ir.IntType(LANES))
-    some = build.icmp_unsigned("!=", mask, ir.Constant(mask.type, 0))
-    y = []
-    with build.if_else(some, likely=False) as (rarely, mostly):
-        for case, formula in ((rarely, _log_of_any), (mostly, _log_of_normal)):
-            with case:
-                y.append((formula(x).value, build.block))
-    result = build.phi(FLOATS)
-    for value, block in y:
-        result.add_incoming(value, block)
-    return x.of(result)
+    return x.where_normal(_log_of_normal, _log_of_any)
 
 
-def _log_of_any(x: Lanes) -> Lanes:
+def _log_of_any(x: N) -> N:
     tiny = x.compared("<", SMALLEST_NORMAL)
     larger = (x * 2.0**MANTISSA).where(tiny, x)
     y = _log_of_normal(larger, x.number(MANTISSA).where(tiny, 0.0))
@@ -106,38 +80,40 @@ def _log_of_any(x: Lanes) -> Lanes:
     return x.number(-math.inf).where(x.compared("==", 0.0), y)
 
 
-def _log_of_normal(x: Lanes, doubled: Lanes | float = 0.0) -> Lanes:
+def _log_of_normal(x: N, doubled: N | float = 0.0) -> N:
     """Compute the logarithm of normal numbers that were doubled ``doubled`` times."""
-    build, root = x.builder, x.number(SQRT_HALF).bits()
-    exponent = build.ashr(build.sub(x.bits(), root), integers(MANTISSA))
-    r = x.of_bits(build.sub(x.bits(), build.shl(exponent, integers(MANTISSA)))) - 1.0
-    n = x.of(build.sitofp(exponent, FLOATS)) - doubled
+    mantissa, exponent = x.apart(SQRT_HALF)
+    r, n = mantissa - 1.0, exponent - doubled
     small = (r * r).times_plus(r.polynomial((-0.5, *LOG)), n * LOG2[1])
     return n.times_plus(LOG2[0], small + r)
 
 
-def tanh(x: Lanes) -> Lanes:
+@shared
+def tanh(x: N) -> N:
     """Compute the hyperbolic tangent to 4 ulp."""
     x = x.at_least(-TANH_LIMIT).at_most(TANH_LIMIT)
     square = x * x
     return x * square.polynomial(TANH) / square.polynomial(TANH_DIVISOR)
 
 
-def logistic(x: Lanes) -> Lanes:
+@shared
+def logistic(x: N) -> N:
     """Compute e^x / (1 + e^x) to 3 ulp, denormals too."""
     power = exp_below(x.at_most(LOGISTIC_LIMIT))
     return power / (power + 1.0)
 
 
-def elu(x: Lanes) -> Lanes:
+@shared
+def elu(x: N) -> N:
     """Compute x, or e^x - 1 where it is negative, to 2 ulp."""
     shifted, r = _reduced(x.at_least(-18.0).at_most(0.0))
-    scale = _scaled(x.number(1.0), shifted)
+    scale = x.number(1.0).times_power(shifted)
     less_one = (r * r).times_plus(r.polynomial(EXP), r)  # e^r - 1
     return scale.times_plus(less_one, scale - 1.0).where(x.compared("<", 0.0), x)
 
 
-def gelu(x: Lanes) -> Lanes:
+@shared
+def gelu(x: N) -> N:
     """Compute x (1 + erf(x / sqrt 2)) / 2; the error is at most 3e-7 of the larger of 1 and the
     size of x.
     """
@@ -148,7 +124,8 @@ def gelu(x: Lanes) -> Lanes:
     return x * share
 
 
-def gelu_by_tanh(x: Lanes) -> Lanes:
+@shared
+def gelu_by_tanh(x: N) -> N:
     """Compute x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2, which is x logistic(2 ...); the
     error is at most 3e-7 of the larger of 1 and the size of x.
     """
@@ -156,6 +133,7 @@ def gelu_by_tanh(x: Lanes) -> Lanes:
     return x * logistic(cubic * (2 * math.sqrt(2 / math.pi)))
 
 
-def hard_swish(x: Lanes) -> Lanes:
+@shared
+def hard_swish(x: N) -> N:
     """Compute x min(max(x + 3, 0), 6) / 6 to 1 ulp."""
     return x * (x + 3.0).at_least(0.0).at_most(6.0) * (1 / 6)

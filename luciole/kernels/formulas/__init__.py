@@ -1,0 +1,1 @@
+"""What a number becomes, written once and read as LLVM's instructions and as C99."""
