@@ -6,7 +6,10 @@ element-wise where it computes parts of its operands as it computes the whole.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import ctypes
+import subprocess
+import sys
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -15,16 +18,24 @@ from typing import Any
 import numpy as np
 import pytest
 
+from luciole.compiler.headers import needed
 from luciole.exporters import to_bytes
 from luciole.exporters.onnx.rules import rules
 from luciole.ir import Array, LucioleError, Model, Op, TensorType, UnsupportedError
 from luciole.ir.fields import REQUIRED
+from luciole.ir.ops import activations, elementwise_binary, elementwise_unary
 from luciole.ir.ops.activations import APPLIED, Elu, HardSwish, Logistic
 from luciole.ir.ops.add_n import AddN
 from luciole.ir.ops.elementwise_binary import Arithmetic, Maximum, Minimum
 from luciole.ir.ops.gelu import Gelu
+from luciole.ir.ops.leaky_relu import LeakyRelu
 from luciole.ir.ops.pool_2d import MaxPool2D
+from luciole.ir.ops.prelu import PRelu
 from luciole.kernels.core import registry
+from luciole.kernels.elements import binary, unary
+from luciole.kernels.formulas.elementwise import BINARY, NAMES, UNARY, Applied, Unary
+from luciole.kernels.jit.processor import features
+from luciole.kernels.portable import printed
 from luciole.kernels.portable.calls import portable_kinds
 from luciole.lquantizer.training import tf_table
 from luciole.lquantizer.training.tf_graph import TensorGraph
@@ -184,6 +195,13 @@ def test_compiled(case: Case) -> None:
     signs_agree(case, context.results[0], wanted)
 
 
+def test_what_has_a_formula_has_a_form_in_c() -> None:
+    kinds = (elementwise_unary, elementwise_binary, activations)
+    compiled = {cls for cls in COMPILED if cls.__module__ in {kind.__name__ for kind in kinds}}
+    assert len(compiled) > 20
+    assert compiled | {LeakyRelu, PRelu, Gelu} <= IN_C
+
+
 @needs_compiler
 @each_of(IN_C)
 def test_in_c(case: Case, tmp_path: Path) -> None:
@@ -242,6 +260,159 @@ def test_in_litert(case: Case) -> None:
         wanted = np.clip(wanted, -LIMITS.max, LIMITS.max)
     agree(case, result, wanted)
     signs_agree(case, result, wanted)
+
+
+FORMULAS = [f for f in NAMES if f not in printed.BY_HAND]
+PARAMETERS = (0.5, 1.5)
+"""a and b."""
+
+TIMES_PLUS = "return x * y + z;"
+
+
+def _called(function: int) -> str:
+    """C that applies a formula, whatever its struct holds."""
+    name = printed.loop_name(function)
+    fields = [*printed.parameters_of(function)] if function in UNARY else []
+    given = "".join(
+        f"op.{field} = {value}f; "
+        for field, value in zip("ab", PARAMETERS, strict=True)
+        if field in fields
+    )
+    return (
+        f"void run_{name}(uint32_t count, const float *x, const float *y, float *z)\n"
+        f"{{ struct {name} op = {{0}}; op.count = count; {given}(void)y;\n"
+        f"{name}(&op, x, {'y, ' if function in BINARY else ''}z); }}"
+    )
+
+
+def _library(folder: Path, fused: bool) -> ctypes.CDLL:
+    """All formulas as C: with one rounding of x y + z, as compiled kernels have it, or with two."""
+    names = map(printed.loop_name, FORMULAS)
+    text = "\n\n".join(piece.text for piece in needed(names))
+    assert text.count(TIMES_PLUS) == 1
+    if fused:
+        text = text.replace(TIMES_PLUS, "return __builtin_fmaf(x, y, z);")
+    source, library = folder / "formulas.c", folder / "formulas.so"
+    includes = "#include <stdint.h>\n#include <string.h>\n"
+    source.write_text("\n\n".join([includes, text, *map(_called, FORMULAS)]))
+    flags = ["-std=c99", "-O1", "-shared", "-fPIC"]
+    flags += ["-mfma"] if fused and "fma" in features() else []
+    subprocess.run(["cc", *flags, str(source), "-o", str(library), "-lm"], check=True)
+    return ctypes.CDLL(str(library))
+
+
+@pytest.fixture(scope="module")
+def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, ctypes.CDLL]:
+    """By whether they round once."""
+    return {fused: _library(tmp_path_factory.mktemp("formulas"), fused) for fused in (False, True)}
+
+
+def _in_c(library: ctypes.CDLL, function: int, x: Array, y: Array) -> Array:
+    z = np.empty_like(x)
+    run = getattr(library, f"run_{printed.loop_name(function)}")
+    run(x.size, *(ctypes.c_void_p(array.ctypes.data) for array in (x, y, z)))
+    return z
+
+
+def _compiled(function: int, x: Array, y: Array) -> Array:
+    z = np.empty_like(x)
+    if function in BINARY:
+        step = binary.step(function, x, y, z)
+        assert step is not None
+    else:
+        step = unary.step(Applied(function, *PARAMETERS), x, z)
+    run_steps(step, [step.record])
+    return z
+
+
+def _numbers() -> tuple[Array, Array]:
+    """Special numbers of both signs, each with each, and many others."""
+    special = np.array([*SPECIAL, *(-x for x in SPECIAL)], np.float32)
+    pairs = [grid.ravel() for grid in np.meshgrid(special, special)]
+    rng = np.random.default_rng(0)
+    x, y = (np.append(pair, rng.normal(0, 9, 4000)).astype(np.float32) for pair in pairs)
+    return x, y
+
+
+@needs_compiler
+@pytest.mark.parametrize("function", FORMULAS, ids=printed.loop_name)
+def test_every_formula_has_the_same_bits_compiled_and_in_c(
+    function: int, libraries: dict[bool, ctypes.CDLL]
+) -> None:
+    x, y = _numbers()
+    if function == Unary.SCALED_EXP:
+        x = np.where(x > PARAMETERS[0], PARAMETERS[0], x).astype(np.float32)  # what it is for
+    result, wanted = _in_c(libraries[True], function, x, y), _compiled(function, x, y)
+    np.testing.assert_array_equal(np.isnan(result), np.isnan(wanted))
+    numbers = ~np.isnan(wanted)
+    np.testing.assert_array_equal(result.view(np.int32)[numbers], wanted.view(np.int32)[numbers])
+
+
+TWO_ROUNDINGS: dict[int, tuple[Callable[[Array], Array], float]] = {
+    Unary.EXP: (np.exp, 1.25),
+    Unary.LOG: (np.log, 1),
+    Unary.TANH: (np.tanh, 6),
+    Unary.LOGISTIC: (lambda x: 1 / (1 + np.exp(-x)), 2.5),
+    Unary.ELU: (lambda x: np.where(x < 0, np.expm1(np.minimum(x, 0)), x), 2),
+    Unary.SQRT: (np.sqrt, 0.5),
+}
+"""Functions, and the largest error in units of the last place where x y + z is rounded twice."""
+
+
+@needs_compiler
+@pytest.mark.parametrize("function", TWO_ROUNDINGS, ids=printed.loop_name)
+def test_functions_in_c_are_within_units_of_the_last_place_without_fused_arithmetic(
+    function: int, libraries: dict[bool, ctypes.CDLL]
+) -> None:
+    each = np.arange(0, 2**32, 36007, dtype=np.int64).astype(np.uint32).view(np.float32)
+    x = np.concatenate([each, np.linspace(-105, 89, 400_000, dtype=np.float32)])
+    function_of, units = TWO_ROUNDINGS[function]
+    with np.errstate(all="ignore"):
+        exact = function_of(x.astype(np.float64))
+        single = exact.astype(np.float32)
+    result = _in_c(libraries[False], function, x, x)
+    np.testing.assert_array_equal(np.isnan(result), np.isnan(exact))
+    np.testing.assert_array_equal(result[np.isinf(single)], single[np.isinf(single)])
+    finite = np.isfinite(single)
+    unit = np.spacing(np.abs(single[finite])).astype(np.float64)
+    assert np.max(np.abs(result[finite] - exact[finite]) / unit) <= units
+
+
+OWN = """
+import sys
+import numpy as np
+import luciole
+from luciole.ir.fields import dtype_of, operand
+from luciole.ir.op import Op
+from luciole.ir.value import Shape, Value
+from luciole.kernels.core.registry import reference
+from luciole.kernels.elements import unary
+from luciole.schema.enums import BuiltinOperator, TensorType
+from tests.support import one_op
+
+class Tanh(Op, code=BuiltinOperator.CUSTOM, custom_code="Tanh"):
+    x: Value = operand()
+    infer_dtype = dtype_of("x")
+
+    def infer_shape(self, /) -> Shape:
+        return self.x.shape
+
+reference(Tanh, TensorType.FLOAT32)(lambda op, x: x / (1 + abs(x)))
+unary.define(Tanh, lambda x: x / (1.0 + abs(x)))
+x = np.array([[np.nan, np.inf, -0.0, 1e-40, -2.5]], np.float32)
+luciole.compile(one_op(Tanh, [x]), sys.argv[1], "net", library=True)
+(result,) = luciole.Compiled(sys.argv[1] + "/net.so").run({"x0": x})
+with np.errstate(all="ignore"):
+    np.testing.assert_array_equal(result, x / (1 + abs(x)))
+assert np.signbit(result[0, 2])
+"""
+"""A function under the name of another operator's."""
+
+
+@needs_compiler
+def test_a_formula_of_an_operator_from_elsewhere_has_a_form_in_c(tmp_path: Path) -> None:
+    """In a process of its own: classes stay known."""
+    subprocess.run([sys.executable, "-c", OWN, str(tmp_path)], check=True)
 
 
 NAN = np.nan

@@ -1,4 +1,4 @@
-"""The page of operators: by family what is compiled and what NumPy computes, from the registry."""
+"""The page of operators: by family what is compiled, what NumPy computes and what becomes C."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 import luciole.ir.ops  # noqa: F401  # registers every operator class
 from luciole.ir import CUSTOM_OPS, OPS, Op, TensorType
 from luciole.kernels.core import registry
+from luciole.kernels.portable.calls import portable_kinds
 from luciole.schema.dialect import TFLITE
 from luciole.schema.enums import BuiltinOperator
 
@@ -21,7 +22,8 @@ inferred (extents may be unknown).
 - **compiled**: element types that a compiled kernel computes as soon as shapes are known: before
   the model runs, or once it has computed them. Shapes that change from run to run, NumPy computes.
 - **NumPy only**: element types that only the reference kernel computes: exact, but slower.
-- An element type that is in neither column is refused with a sentence.
+- **in C**: element types that `luciole compile` writes as C99, where shapes are known.
+- An element type that is in neither of the first two columns is refused with a sentence.
 
 Types are f32 (FLOAT32), i8 (INT8), u8 (UINT8) and so on; "f32 x i8" is data in FLOAT32 with
 weights in INT8, "any" every type of numbers that NumPy has. 8 and 16 bit integers are quantized
@@ -100,6 +102,8 @@ def kernels() -> dict[type[Op], dict[str, set[str]]]:
     found: dict[type[Op], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for kind, cls, signature in registry.registered():
         found[cls][kind].add(_type(signature))
+    for cls, signature in portable_kinds():
+        found[cls]["portable"].add(_type(signature))
     return found
 
 
@@ -115,18 +119,20 @@ def _family(cls: type[Op]) -> str:
 
 def _table(title: str, classes: Iterable[type[Op]], found: Mapping[type[Op], Kernels]) -> str:
     rows = [f"| {name_of(cls)} | {' | '.join(_cells(cls, found[cls]))} |" for cls in classes]
-    head = [f"## {title}", "", "| operator | compiled | NumPy only |", "|---|---|---|"]
+    head = [f"## {title}", "", "| operator | compiled | NumPy only | in C |", "|---|---|---|---|"]
     return "\n".join((*head, *rows)) + "\n"
 
 
-def _cells(cls: type[Op], found: Kernels) -> tuple[str, str]:
+def _cells(cls: type[Op], found: Kernels) -> tuple[str, str, str]:
+    in_c = _listed(found.get("portable", set()))
     if cls.reshapes and "native" not in found:
-        return "no step", _listed(found["reference"] - {_short(dtype) for dtype in registry.ANY})
+        others = found["reference"] - {_short(dtype) for dtype in registry.ANY}
+        return "no step", _listed(others), "no step"
     if "stateful" in found:
-        return "", _listed(_types_with_texts(cls)) or "any"
+        return "", _listed(_types_with_texts(cls)) or "any", in_c
     native = found.get("native", set())
     reference = found.get("reference", set())
-    return _listed(native), _listed(reference - native)
+    return _listed(native), _listed(reference - native), in_c
 
 
 def _types_with_texts(cls: type[Op]) -> set[str]:

@@ -13,10 +13,14 @@ from luciole.compiler import Program
 from luciole.compiler.check import batches
 from luciole.compiler.self_test import random_records
 from luciole.compiler.sizes import CALL_GRAPH, stack_of
-from luciole.ir import Model, TensorType
+from luciole.ir import Graph, Model, Op, TensorType
+from luciole.ir.ops.activations import Elu, HardSwish, Logistic, Tanh
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
+from luciole.ir.ops.elementwise_unary import Abs, Exp, Log, Neg, Rsqrt, Sqrt, Square
 from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.ir.ops.gelu import Gelu
+from luciole.ir.ops.leaky_relu import LeakyRelu
 from luciole.ir.ops.unidirectional_sequence_lstm import UnidirectionalSequenceLSTM
 from luciole.tools.random_models import convolutions, in_int8, lq_convolution, lq_dense
 from tests.boards import firmware
@@ -106,6 +110,23 @@ def test_learned_convolutions_give_the_same_bits(board: str, tmp_path: Path) -> 
 def test_an_lstm_of_bytes_gives_the_same_bits(tmp_path: Path) -> None:
     model = integer_lstm(UnidirectionalSequenceLSTM, "everything but the input gate")
     ran(program_of(model), "m3", tmp_path)
+
+
+FORMULAS: tuple[type[Op], ...] = (
+    *(Abs, Exp, Log, Neg, Rsqrt, Sqrt, Square),
+    *(Elu, Gelu, HardSwish, LeakyRelu, Logistic, Tanh),
+)
+
+
+@pytest.mark.parametrize("board", ["m0plus", "m4", "riscv32"])
+def test_formulas_give_the_same_bits(board: str, tmp_path: Path) -> None:
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    x = graph.add_input("x", (1, 64))
+    for k, cls in enumerate(FORMULAS):
+        op = graph.append(cls.from_operands([x], {}), f"y{k}")
+        graph.outputs = [*graph.outputs, op.results[0]]
+    ran(program_of(model), board, tmp_path)
 
 
 SIX = ("1 bit", "3 bits", "ad01_int8", "kws_int8", "resnet8_int8", "resnet8_fp32")
