@@ -32,8 +32,8 @@ from luciole.exporters import to_bytes
 from luciole.files import write_file
 from luciole.ir import Array, LucioleError, Model
 from luciole.ir.ops.conv_2d import Conv2D
-from luciole.ir.passes.remove_dead import remove_dead
-from luciole.ir.passes.unroll_lstm import unroll_lstm
+from luciole.ir.passes.canonical.unroll_unidirseqlstm import unroll_unidirseqlstm
+from luciole.ir.passes.cleaning.remove_dead import remove_dead
 from luciole.lquantizer import Choice, Config
 from luciole.tools.common.command import UsageError
 from luciole.tools.common.console import say, to_json
@@ -145,7 +145,7 @@ def _quantized(
     config = width.config(subject.model)
     if method.startswith("affine"):
         model = subject.model.clone()
-        if unroll_lstm(model.graph):
+        if unroll_unidirseqlstm(model.graph):
             remove_dead(model.graph)
         given = {model.graph.inputs[0].name: records}
         return quantize_affine(model, given, Config.parse(config, Choice()), method != "affine")

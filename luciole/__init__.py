@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from luciole.compiler import Compiled
     from luciole.ir import Graph, LucioleError, Model
     from luciole.kernels.core.custom import custom_operator
+    from luciole.optimizing import optimize
     from luciole.running import Interpreter
 
 __version__ = "0.1.0"
@@ -47,6 +48,7 @@ __all__ = [
     "custom_operator",
     "finetune",
     "load",
+    "optimize",
     "quantize",
     "requantize",
     "save",
@@ -66,6 +68,7 @@ _HOME = {
     "custom_operator": "luciole.kernels.core.custom",
     "load": "luciole.importers",
     "finetune": "luciole.api",
+    "optimize": "luciole.optimizing",
     "quantize": "luciole.api",
     "requantize": "luciole.api",
     "simulate": "luciole.api",

@@ -23,7 +23,7 @@ from luciole.interpreter.affine import as_input
 from luciole.interpreter.records import Track
 from luciole.ir import Array, Model
 from luciole.ir.names import by_own_names
-from luciole.ir.passes.unroll_lstm import unroll_lstm, whole_lstms
+from luciole.ir.passes.canonical.unroll_unidirseqlstm import unroll_unidirseqlstm, whole_lstms
 from luciole.lquantizer import FitOptions, Result, Rounded, UniformOptions
 from luciole.lquantizer.assignment.choosing import Options, options_for
 from luciole.lquantizer.assignment.options import Choices
@@ -306,7 +306,7 @@ def finetune(
     model = given.model if isinstance(given, Rounded) else given
     original = _opened(teacher)
     unrolled = original.clone()
-    unroll_lstm(unrolled.graph)  # it has no differentiable form of its own
+    unroll_unidirseqlstm(unrolled.graph)  # it has no differentiable form of its own
     task = Task(model, _given(model, data), labels, track, _given(model, judges), proof)
     split = parted(task, learned_from)
     tuned = training.finetune(

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import luciole
 
 ROOT = Path(luciole.__path__[0])
-FACADE = tuple(f"luciole{m}" for m in ("", ".__main__", ".api", ".quantizing", ".running"))
+_FACES = ("", ".__main__", ".api", ".optimizing", ".quantizing", ".running")
+FACADE = tuple(f"luciole{m}" for m in _FACES)
 
 
 class Import(NamedTuple):

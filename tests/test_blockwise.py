@@ -20,7 +20,7 @@ from luciole.ir.op import Op
 from luciole.ir.ops.embedding_lookup import EmbeddingLookup
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.quantize import Dequantize
-from luciole.ir.passes.remove_dead import remove_dead
+from luciole.ir.passes.cleaning.remove_dead import remove_dead
 from luciole.ir.text.listing import dump
 from luciole.kernels.layers.floats import blocks as blocks_kernel
 from luciole.schema.enums import ActivationFunctionType

@@ -126,5 +126,8 @@ def test_folders_that_import_each_other_share_a_box(monkeypatch: pytest.MonkeyPa
 
 
 def test_every_pass_is_in_the_reference() -> None:
-    assert "## fuse_batch_norm\n\n::: luciole.ir.passes.fuse_batch_norm\n" in passes.directives()
+    assert (
+        "## fuse_batch_norm\n\n::: luciole.ir.passes.folding.fuse_batch_norm\n"
+        in passes.directives()
+    )
     assert "__init__" not in passes.directives()

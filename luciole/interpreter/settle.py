@@ -15,8 +15,8 @@ from luciole.ir.dtypes import array_bytes, pack
 from luciole.ir.infer import infer_op
 from luciole.ir.ops.control_flow import While
 from luciole.ir.ops.fully_connected import FullyConnected
-from luciole.ir.passes.fold_constants import folded
-from luciole.ir.passes.inline_calls import inline_calls
+from luciole.ir.passes.canonical.inline_calls import inline_calls
+from luciole.ir.passes.folding.fold_constants import folded
 from luciole.ir.passes.scans import scan_of
 from luciole.ir.sparsity import dense
 from luciole.ir.value import element_count, shape_text

@@ -88,7 +88,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from luciole.exporters import inexact
     from luciole.importers.files import read
     from luciole.importers.reader import named
-    from luciole.ir.passes.channels_last import put_channels_last
+    from luciole.ir.passes.layout.put_channels_last import put_channels_last
     from luciole.tools.common.writing import check_output
 
     check_batch(arguments.batch)

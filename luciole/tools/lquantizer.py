@@ -295,12 +295,12 @@ def _training_data(arguments: argparse.Namespace, model: Model, split: Split) ->
 
 def _check_trainable(model: Model, data: Data, arguments: argparse.Namespace) -> None:
     """Refuse a network that cannot be trained."""
-    from luciole.ir.passes.unroll_lstm import unroll_lstm
+    from luciole.ir.passes.canonical.unroll_unidirseqlstm import unroll_unidirseqlstm
     from luciole.lquantizer.training import check_teacher
 
     teacher = model.clone()
     if arguments.unroll_lstm:
-        unroll_lstm(teacher.graph)
+        unroll_unidirseqlstm(teacher.graph)
     check_teacher(teacher, [data.records[v.name] for v in teacher.graph.inputs])
 
 

@@ -46,7 +46,7 @@ PROGRAMS = {
     "diff": Program("diff", "layer by layer, how far a model is from another one on real data"),
     "chef": Program("chef", "cook a model from one of ONE's recipes, or write a model's recipe"),
     "optimize": Program(
-        "optimize", "fold constants, fuse batch normalization and activations, fix the batch"
+        "optimize", "fewer operators that compute the same: passes by name, fix the batch"
     ),
     "compile": Program("compile", "write a network as C99 for machines without Python"),
     "completion": Program("completion", "write what makes a shell complete programs and options"),

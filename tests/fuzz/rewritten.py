@@ -17,7 +17,7 @@ from luciole.interpreter.records import Records
 from luciole.ir import LucioleError, Model
 from luciole.ir.findings import refusal
 from luciole.ir.value import has_batch_axis
-from luciole.tools.optimize import optimize
+from luciole.optimizing import optimize
 from tests.fuzz import cases
 from tests.fuzz.cases import LOOP_LIMIT, MEMORY_LIMIT, Case
 from tests.fuzz.data.common import check_refusal
@@ -59,8 +59,7 @@ def _requantized(model: Model, _: Records) -> Model:
 
 
 def _optimized(model: Model, _: Records) -> Model:
-    optimize(model)
-    return model
+    return optimize(model)
 
 
 def _compiled(model: Model, _: Records) -> None:

@@ -10,8 +10,8 @@ from luciole.interpreter import Interpreter
 from luciole.ir import LucioleError, Model
 from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.control_flow import While
-from luciole.ir.passes.fuse_list_writes import fuse_list_writes
-from luciole.ir.passes.remove_dead import remove_dead
+from luciole.ir.passes.canonical.fuse_list_writes import fuse_list_writes
+from luciole.ir.passes.cleaning.remove_dead import remove_dead
 from luciole.ir.passes.scans import scan_of
 from tests.interpreter.loop_support import (
     BATCH,

@@ -20,8 +20,8 @@ from luciole.ir.ops.reduce import Mean
 from luciole.ir.ops.reshape import Reshape
 from luciole.ir.ops.resize import ResizeNearestNeighbor
 from luciole.ir.ops.shape import Shape
-from luciole.ir.passes.fold_constants import FoldConstants
-from luciole.ir.passes.infer_shapes import infer_shapes
+from luciole.ir.passes.canonical.infer_shapes import infer_shapes
+from luciole.ir.passes.folding.fold_constants import FoldConstants
 from luciole.ir.value import UNRANKED, compatible, shape_text
 from luciole.ir.verify import verify
 from luciole.kernels.core.custom import FUNCTIONS

@@ -24,7 +24,7 @@ from luciole.ir.ops.expand_dims import ExpandDims
 from luciole.ir.ops.reduce import Mean
 from luciole.ir.ops.split import Split
 from luciole.ir.ops.variables import ReadVariable, VarHandle
-from luciole.ir.passes.remove_dead import remove_dead
+from luciole.ir.passes.cleaning.remove_dead import remove_dead
 from luciole.ir.value import UNRANKED
 from luciole.ir.verify import Severity, verify
 from tests.ops.control_flow_support import X, Y, add_graph, branches, counter, f32, finish, growing

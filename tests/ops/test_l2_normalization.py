@@ -10,7 +10,7 @@ import pytest
 from luciole.ir import Graph, LucioleError, Model, ShapeError, UnsupportedError
 from luciole.ir.ops.activations import Relu
 from luciole.ir.ops.l2_normalization import L2Normalization
-from luciole.ir.passes.fuse_activation import fuse_activation
+from luciole.ir.passes.folding.fuse_activation_function import fuse_activation_function
 from luciole.kernels.l2_normalization import inverse_sqrt
 from luciole.schema.enums import ActivationFunctionType
 from tests.support import Affine, run_litert, run_reference
@@ -63,7 +63,7 @@ def test_an_activation_behind_it_stays() -> None:
     graph = Model().add_graph(Graph("main"))
     (middle,) = graph.append(L2Normalization(graph.add_input("x", (2, 3))), "middle").results
     graph.outputs = list(graph.append(Relu(middle), "y").results)
-    assert not fuse_activation(graph)
+    assert not fuse_activation_function(graph)
 
 
 def test_l2_normalization_refuses_scalars() -> None:

@@ -11,7 +11,7 @@ from luciole.interpreter import Interpreter
 from luciole.ir import Graph, Model, Op, ShapeError, TensorType
 from luciole.ir.ops.control_flow import StablehloCase
 from luciole.ir.ops.elementwise_binary import Add, Mul, Sub
-from luciole.ir.passes.inline_calls import inline_calls
+from luciole.ir.passes.canonical.inline_calls import inline_calls
 from luciole.ir.text.ssa import show
 from tests.support import invoked_again, litert
 

@@ -16,7 +16,7 @@ from luciole.ir.ops.reshape import Reshape
 from luciole.ir.ops.shape import Shape
 from luciole.ir.ops.split import Split
 from luciole.ir.ops.strided_slice import StridedSlice
-from luciole.ir.passes.fold_constants import SHAPE_ARITHMETIC, FoldConstants, folded
+from luciole.ir.passes.folding.fold_constants import SHAPE_ARITHMETIC, FoldConstants, folded
 from luciole.ir.text.listing import show
 from luciole.kernels.core.evaluation import evaluate
 from luciole.schema.tables import QuantizationParameters

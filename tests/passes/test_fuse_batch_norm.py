@@ -17,8 +17,8 @@ from luciole.ir.ops.elementwise_unary import Abs
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.transpose_conv import TransposeConv
 from luciole.ir.passes import run_passes
-from luciole.ir.passes.fuse_batch_norm import fuse_batch_norm, fuse_biases
-from luciole.ir.passes.remove_dead import remove_dead
+from luciole.ir.passes.cleaning.remove_dead import remove_dead
+from luciole.ir.passes.folding.fuse_batch_norm import fuse_batch_norm, fuse_biases
 from luciole.ir.text.listing import show
 from luciole.schema.enums import (
     ActivationFunctionType,

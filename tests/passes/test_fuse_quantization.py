@@ -12,8 +12,8 @@ from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.elementwise_unary import Sin
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.ops.split import Split
+from luciole.ir.passes.cleaning.remove_dead import remove_dead
 from luciole.ir.passes.fuse_quantization import fuse_quantization, fuse_weights
-from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.quantization import Affine
 from luciole.schema.enums import Padding
 from tests.networks import random

@@ -10,7 +10,7 @@ from luciole.ir.ops.cast import Cast
 from luciole.ir.ops.elementwise_unary import Abs, Neg
 from luciole.ir.ops.shape import Shape
 from luciole.ir.ops.split import Split
-from luciole.ir.passes.infer_dtypes import infer_dtypes
+from luciole.ir.passes.canonical.infer_dtypes import infer_dtypes
 from luciole.ir.text.listing import show
 
 

@@ -11,7 +11,7 @@ from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.elementwise_unary import Abs
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.reshape import Reshape
-from luciole.ir.passes.infer_shapes import infer_shapes
+from luciole.ir.passes.canonical.infer_shapes import infer_shapes
 from luciole.ir.text.listing import show
 
 

@@ -16,7 +16,7 @@ from luciole.ir import Array, Graph, GraphError, Model, Op, Value
 from luciole.ir.ops.activations import Relu
 from luciole.ir.ops.control_flow import Call, StablehloComposite
 from luciole.ir.ops.elementwise_binary import Add, Mul
-from luciole.ir.passes.inline_calls import inline_calls
+from luciole.ir.passes.canonical.inline_calls import inline_calls
 from tests.support import litert
 
 X = np.array([[-1.5, 2, 0.25], [3, -4, 5]], np.float32)

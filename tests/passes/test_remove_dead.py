@@ -13,7 +13,7 @@ from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.elementwise_unary import Abs, Neg
 from luciole.ir.ops.split import Split
 from luciole.ir.passes import run_passes
-from luciole.ir.passes.remove_dead import remove_dead, remove_dead_buffers
+from luciole.ir.passes.cleaning.remove_dead import remove_dead, remove_dead_buffers
 from luciole.ir.text.listing import show
 from tests.samples import octets
 

@@ -18,8 +18,8 @@ from luciole.ir.ops.reduce import Mean
 from luciole.ir.ops.softmax import Softmax
 from luciole.ir.ops.transpose import Transpose
 from luciole.ir.passes import run_passes
-from luciole.ir.passes.channels_last import put_channels_last
-from luciole.ir.passes.sink_transposes import sink_transposes
+from luciole.ir.passes.layout.put_channels_last import put_channels_last
+from luciole.ir.passes.layout.sink_transposes import sink_transposes
 
 FIRST, LAST = (0, 3, 1, 2), (0, 2, 3, 1)
 SHAPE = (2, 3, 4, 5)

@@ -13,7 +13,7 @@ from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.elementwise_unary import Abs
 from luciole.ir.ops.fully_connected import FullyConnected
-from luciole.ir.passes.fuse_activation import fuse_activation
+from luciole.ir.passes.folding.fuse_activation_function import fuse_activation_function
 from luciole.ir.passes.split_activation import split_activation
 from luciole.ir.text.listing import show
 from luciole.schema.enums import ActivationFunctionType
@@ -110,7 +110,7 @@ def test_fusing_again_gives_the_model_back(
     assert model.graph.ops[0].output.quantization is None
     assert model.graph.outputs[0].quantization is parameters
     assert show(model.graph) != before
-    assert fuse_activation(model.graph) is True
+    assert fuse_activation_function(model.graph) is True
     assert show(model.graph) == before
     assert model.graph.outputs[0].quantization is parameters
     assert model.signatures[0].outputs == [("out", model.graph.outputs[0])]

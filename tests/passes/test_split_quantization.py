@@ -17,8 +17,8 @@ from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.elementwise_unary import Neg
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.quantize import Dequantize, Quantize
+from luciole.ir.passes.cleaning.remove_dead import remove_dead
 from luciole.ir.passes.fuse_quantization import fuse_quantization, fuse_weights
-from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.passes.split_quantization import computes_with_integers, split_quantization
 from luciole.ir.quantization import Affine, stored_parameters
 from luciole.ir.verify import verify

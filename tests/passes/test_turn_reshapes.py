@@ -13,9 +13,9 @@ from luciole.ir.ops.elementwise_unary import Abs
 from luciole.ir.ops.reshape import Reshape
 from luciole.ir.ops.transpose import Transpose
 from luciole.ir.passes import run_passes
-from luciole.ir.passes.infer_shapes import infer_shapes
-from luciole.ir.passes.sink_transposes import sink_transposes
-from luciole.ir.passes.turn_reshapes import exchanged, runs
+from luciole.ir.passes.canonical.infer_shapes import infer_shapes
+from luciole.ir.passes.layout.sink_transposes import sink_transposes
+from luciole.ir.rewriting.turn_reshapes import exchanged, runs
 from luciole.ir.value import Shape
 
 Step = tuple[int, ...]

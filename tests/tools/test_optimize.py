@@ -69,3 +69,32 @@ def test_optimize_refuses_what_import_refuses(capsys: Capture, folder: Path) -> 
     assert "--batch is 0" in call(capsys, *argv, "o.circle", "--batch", "0").error(2)
     assert "o.pb" in call(capsys, *argv, "o.pb").error(2)
     call(capsys, "optimize", "no.circle", "-o", "o.circle").error(1)
+
+
+def test_passes_are_chosen_listed_and_explained(capsys: Capture, folder: Path) -> None:
+    luciole.save(normalized(), "net.circle")
+    listed = call(capsys, "optimize", "--list").out
+    assert "  fuse_batch_norm " in listed
+    argv = ("optimize", "net.circle", "-o", "out.circle", "--passes", "fuse_batch_norm")
+    out = call(capsys, *argv, "--explain").out
+    assert out.startswith("fuse_batch_norm  -1 MUL\n")
+    assert out.endswith("5 -> 4 operators, without 1 MUL\n")
+    listing = json.loads(call(capsys, "optimize", "--list", "--json").out)
+    assert {"fold_constants", "remove_dead"} <= {one["name"] for one in listing}
+    none = call(capsys, "optimize", "net.circle", "-o", "o.circle", "--preset", "none", "--explain")
+    assert none.out.startswith("no pass changed anything\n")
+
+
+def test_a_file_is_verified_with_records(capsys: Capture, folder: Path) -> None:
+    luciole.save(normalized(), "net.circle")
+    np.save("x.npy", random(9, 20, 6))
+    outcome = call(capsys, "optimize", "net.circle", "-o", "out.circle", "--verify", "x.npy")
+    assert "the file on 20 records that were given" in outcome.out
+
+
+def test_optimize_refuses_what_is_missing_or_unknown(capsys: Capture, folder: Path) -> None:
+    luciole.save(normalized(), "net.circle")
+    assert "MODEL is missing" in call(capsys, "optimize", "-o", "o.circle").error(2)
+    assert "-o FILE is missing" in call(capsys, "optimize", "net.circle").error(2)
+    argv = ("optimize", "net.circle", "-o", "o.circle", "--passes", "remove_deed")
+    assert "did you mean remove_dead?" in call(capsys, *argv).error(1)

@@ -8,8 +8,8 @@ from luciole.exporters.onnx.integers import has_codes, spell_out
 from luciole.ir import Model, Op, Value
 from luciole.ir.graph import all_ops
 from luciole.ir.ops.unidirectional_sequence_lstm import UnidirectionalSequenceLSTM
-from luciole.ir.passes.infer_shapes import infer_shapes
-from luciole.ir.passes.unroll_lstm import unroll_lstm
+from luciole.ir.passes.canonical.infer_shapes import infer_shapes
+from luciole.ir.passes.canonical.unroll_unidirseqlstm import unroll_unidirseqlstm
 from luciole.ir.recurrent import NORMS
 
 
@@ -30,7 +30,7 @@ def prepared(model: Model, stays: Callable[[Op], bool]) -> Model:
         infer_shapes(copy.graph)
     for graph in copy.graphs:
         if unlike:
-            unroll_lstm(graph)
+            unroll_unidirseqlstm(graph)
         if codes:
             spell_out(graph, stays)
     return copy

@@ -18,15 +18,15 @@ from luciole.ir.ops.pool_2d import AveragePool2D
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.ops.transpose import Transpose
 from luciole.ir.passes import run_passes
-from luciole.ir.passes.fuse_activation import fuse_activation
-from luciole.ir.passes.fuse_batch_norm import fuse_batch_norm, fuse_biases
+from luciole.ir.passes.cleaning.remove_dead import remove_dead, remove_dead_buffers
+from luciole.ir.passes.folding.fuse_activation_function import fuse_activation_function
+from luciole.ir.passes.folding.fuse_batch_norm import fuse_batch_norm, fuse_biases
 from luciole.ir.passes.fuse_quantization import (
     fuse_quantization,
     integers_behind,
     raise_version,
 )
-from luciole.ir.passes.remove_dead import remove_dead, remove_dead_buffers
-from luciole.ir.passes.sink_transposes import MOVED, sink_transposes
+from luciole.ir.passes.layout.sink_transposes import MOVED, sink_transposes
 from luciole.ir.quant import Fixed
 from luciole.ir.quantization import Affine
 from luciole.schema.enums import Padding
@@ -42,7 +42,7 @@ def finish(model: Model, is_ours: bool) -> None:
     """
     fuse = fuse_biases if is_ours else fuse_batch_norm
     for graph in model.graphs:
-        run_passes(graph, (sink_transposes, fuse, fuse_activation, remove_dead))
+        run_passes(graph, (sink_transposes, fuse, fuse_activation_function, remove_dead))
         if any(isinstance(op, Dequantize | Quantize) for op in graph.ops):
             _quantize(graph)
             pools = [op for op in graph.ops if isinstance(op, AveragePool2D) and not is_ours]

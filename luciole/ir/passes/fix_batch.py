@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from luciole.ir.graph import Graph
-from luciole.ir.passes.infer_shapes import infer_shapes
+from luciole.ir.passes.canonical.infer_shapes import infer_shapes
 
 
 def fix_batch(graph: Graph, batch: int) -> bool:

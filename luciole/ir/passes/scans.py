@@ -15,9 +15,9 @@ from luciole.ir.ops.control_flow import While
 from luciole.ir.ops.dynamic_update_slice import DynamicUpdateSlice
 from luciole.ir.ops.gather import Gather
 from luciole.ir.ops.logical import LogicalAnd
-from luciole.ir.passes.fuse_list_writes import fuse_list_writes
-from luciole.ir.passes.patterns import first_of, follows, made_by
-from luciole.ir.passes.remove_dead import remove_dead
+from luciole.ir.passes.canonical.fuse_list_writes import fuse_list_writes
+from luciole.ir.passes.cleaning.remove_dead import remove_dead
+from luciole.ir.rewriting.patterns import first_of, follows, made_by
 from luciole.ir.value import Value
 
 

@@ -1,4 +1,4 @@
-"""Let a fused activation stand as an operator of its own, the opposite of ``fuse_activation``."""
+"""Let a fused activation stand as an operator of its own: ``fuse_activation_function`` undone."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from luciole.ir import Array, Graph, Model, Op, TensorType, Value
 from luciole.ir.analysis.constancy import is_fixed
 from luciole.ir.dtypes import array_type
 from luciole.ir.ops.quantize import Dequantize
-from luciole.ir.passes.remove_dead import remove_dead
+from luciole.ir.passes.cleaning.remove_dead import remove_dead
 from luciole.ir.quantization import is_affine
 from luciole.ir.value import element_count, has_batch_axis
 from luciole.lquantizer.errors import QuantizeError

@@ -26,7 +26,7 @@ from luciole.ir.ops.prelu import PRelu
 from luciole.ir.ops.quantize import Dequantize
 from luciole.ir.ops.rms_norm import RmsNorm
 from luciole.ir.ops.transpose_conv import TransposeConv
-from luciole.ir.passes.remove_dead import remove_dead, remove_dead_buffers
+from luciole.ir.passes.cleaning.remove_dead import remove_dead, remove_dead_buffers
 from luciole.ir.quantization import Affine
 from luciole.ir.text.common import one_line
 from luciole.ir.value import Use

@@ -9,8 +9,8 @@ from luciole.interpreter.records import Records, Track, check_records, untracked
 from luciole.ir import Array, Graph, Model, Value
 from luciole.ir.minifloat import Minifloat
 from luciole.ir.names import short_names
-from luciole.ir.passes.remove_dead import remove_dead
-from luciole.ir.passes.unroll_lstm import unroll_lstm, whole_lstms
+from luciole.ir.passes.canonical.unroll_unidirseqlstm import unroll_unidirseqlstm, whole_lstms
+from luciole.ir.passes.cleaning.remove_dead import remove_dead
 from luciole.lquantizer.assignment.minifloat_options import MinifloatOptions
 from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.errors import QuantizeError
@@ -79,7 +79,7 @@ def _spreads(
 
 def _unrolled(graph: Graph) -> list[str]:
     """Unroll LSTMs; returns which could not be."""
-    if unroll_lstm(graph):
+    if unroll_unidirseqlstm(graph):
         remove_dead(graph)
     return [why for why in whole_lstms(graph) if "is not unrolled" in why]
 

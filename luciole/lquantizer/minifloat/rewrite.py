@@ -15,7 +15,7 @@ from luciole.ir.analysis.floats import is_float
 from luciole.ir.analysis.weights import is_layer
 from luciole.ir.minifloat import Minifloat, pack_codes
 from luciole.ir.ops.minifloat import MinifloatDecode, MinifloatRound
-from luciole.ir.passes.remove_dead import remove_dead, remove_dead_buffers
+from luciole.ir.passes.cleaning.remove_dead import remove_dead, remove_dead_buffers
 from luciole.lquantizer.rewrite.placing import behind, insert_at, read_instead
 from luciole.lquantizer.uniform.poles import kept_exact
 

@@ -11,8 +11,8 @@ import numpy as np
 from luciole.interpreter.records import Records
 from luciole.ir import Array, Graph, Model, Op, Value
 from luciole.ir.ops.elementwise_binary import Add
+from luciole.ir.passes.canonical.unroll_unidirseqlstm import unroll_unidirseqlstm
 from luciole.ir.passes.split_activation import split_activation
-from luciole.ir.passes.unroll_lstm import unroll_lstm
 from luciole.lquantizer.calibration.moments import Part
 from luciole.lquantizer.calibration.watch import batch_for, watched
 from luciole.lquantizer.network.preparation import floors
@@ -51,7 +51,7 @@ def _judged(model: Model, quantized: Model, trace: Trace, records: Records) -> t
     [r, o].
     """
     reference, work = model.clone(), quantized.clone()
-    unroll_lstm(reference.graph)
+    unroll_unidirseqlstm(reference.graph)
     ops = [_unfused(reference.graph, name) for name in trace.floats]
     twins = [_unfused(work.graph, name) for name in trace.learned]
     wanted = [_seen(reference, _end(op, trace), records) for op in ops]

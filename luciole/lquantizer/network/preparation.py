@@ -15,10 +15,10 @@ from luciole.ir.analysis.constancy import constant_bytes, is_fixed
 from luciole.ir.analysis.weights import has_weights, weight_constant
 from luciole.ir.ops.activations import FUSED_AS, LIMITS
 from luciole.ir.ops.elementwise_binary import Add
-from luciole.ir.passes.fold_constants import FoldConstants
-from luciole.ir.passes.remove_dead import remove_dead
+from luciole.ir.passes.canonical.unroll_unidirseqlstm import unroll_unidirseqlstm
+from luciole.ir.passes.cleaning.remove_dead import remove_dead
+from luciole.ir.passes.folding.fold_constants import FoldConstants
 from luciole.ir.passes.split_activation import split_activation
-from luciole.ir.passes.unroll_lstm import unroll_lstm
 from luciole.ir.value import Use
 from luciole.kernels.core import evaluation
 from luciole.lquantizer.assignment.config import Config
@@ -99,7 +99,7 @@ def prepare(
     work = real_network(model)
     count = check_records(work.graph, records)
     check_finite(records)
-    if unroll and unroll_lstm(work.graph):
+    if unroll and unroll_unidirseqlstm(work.graph):
         remove_dead(work.graph)
     if any(_is_spare(op) for op in work.graph.ops):
         FoldConstants(evaluation.evaluate)(work.graph)

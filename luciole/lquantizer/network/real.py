@@ -16,8 +16,8 @@ from luciole.ir.ops.bcq_gather import BCQGather
 from luciole.ir.ops.levelsdecode import LevelsDecode
 from luciole.ir.ops.minifloat import MinifloatDecode, MinifloatRound
 from luciole.ir.ops.quantize import Dequantize, Quantize
-from luciole.ir.passes.fold_constants import FoldConstants
-from luciole.ir.passes.remove_dead import remove_dead
+from luciole.ir.passes.cleaning.remove_dead import remove_dead
+from luciole.ir.passes.folding.fold_constants import FoldConstants
 from luciole.ir.quantization import is_affine
 from luciole.ir.text.common import one_line
 from luciole.kernels.core import evaluation

@@ -24,7 +24,7 @@ from luciole.interpreter.records import Records
 from luciole.ir import Array, Graph, Model, Op, Value
 from luciole.ir.equalization import rename
 from luciole.ir.ops.activations import FUSED_AS, LIMITS
-from luciole.ir.passes.remove_dead import remove_dead
+from luciole.ir.passes.cleaning.remove_dead import remove_dead
 from luciole.ir.passes.split_activation import split_activation
 from luciole.ir.value import Use
 from luciole.lquantizer.calibration.front import Front

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from luciole.ir import Graph, TensorType, Value
 from luciole.ir.ops.quantize import Dequantize, Quantize
-from luciole.ir.passes.remove_dead import remove_dead
+from luciole.ir.passes.cleaning.remove_dead import remove_dead
 from luciole.ir.quantization import Affine
 from luciole.lquantizer.assignment.schemes import ENDS
 

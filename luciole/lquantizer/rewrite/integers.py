@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from luciole.ir import Array, Graph, Op, TensorType, UnsupportedError, Value
 from luciole.ir.dtypes import array_type
 from luciole.ir.ops.quantize import Dequantize, Quantize, version_of_dequantize
+from luciole.ir.passes.cleaning.remove_dead import remove_dead
 from luciole.ir.passes.fuse_quantization import fuse_quantization, integers_behind
-from luciole.ir.passes.remove_dead import remove_dead
 from luciole.ir.quantization import Affine
 from luciole.ir.value import Use
 from luciole.kernels.core import registry

@@ -19,8 +19,8 @@ from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.ir.ops.reshape import Reshape
-from luciole.ir.passes.fuse_activation import fuse_activation
-from luciole.ir.passes.remove_dead import remove_dead, remove_dead_buffers
+from luciole.ir.passes.cleaning.remove_dead import remove_dead, remove_dead_buffers
+from luciole.ir.passes.folding.fuse_activation_function import fuse_activation_function
 from luciole.lquantizer.calibration.positions import Dense, weight_matrix
 
 Learned = LQFullyConnected | LQConv2D
@@ -170,7 +170,7 @@ def nearest_codes(weights: Array, basis: NDArray[np.float32]) -> NDArray[np.intp
 def finish(model: Model) -> None:
     """Let the new layers apply the activations behind them, and drop what nothing uses any more."""
     for graph in model.graphs:
-        fuse_activation(graph)
+        fuse_activation_function(graph)
         remove_dead(graph)
     forget_missing(model)
     remove_dead_buffers(model)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from luciole.ir import Model, Op
-from luciole.ir.passes.remove_dead import remove_dead, remove_dead_buffers
+from luciole.ir.passes.cleaning.remove_dead import remove_dead, remove_dead_buffers
 from luciole.lquantizer.rewrite.ends import set_ends
 from luciole.lquantizer.rewrite.integers import to_integers
 

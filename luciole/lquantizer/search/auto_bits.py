@@ -13,8 +13,8 @@ import numpy as np
 
 from luciole.interpreter.records import Records, Track, check_records, untracked
 from luciole.ir import Model
-from luciole.ir.passes.remove_dead import remove_dead
-from luciole.ir.passes.unroll_lstm import unroll_lstm
+from luciole.ir.passes.canonical.unroll_unidirseqlstm import unroll_unidirseqlstm
+from luciole.ir.passes.cleaning.remove_dead import remove_dead
 from luciole.lquantizer.assignment.config import Config
 from luciole.lquantizer.assignment.schemes import FLOAT
 from luciole.lquantizer.errors import QuantizeError
@@ -69,7 +69,7 @@ class Widths:
             raise QuantizeError(f"automatic widths need at least {HELD_BACK} records")
         judges = {n: a[HELD_BACK - 1 :: HELD_BACK] for n, a in records.items()}
         kept = {n: np.delete(a, np.s_[HELD_BACK - 1 :: HELD_BACK], 0) for n, a in records.items()}
-        if unroll and unroll_lstm(work.graph):
+        if unroll and unroll_unidirseqlstm(work.graph):
             remove_dead(work.graph)
         space = _space(work, config, levels_only)
         bench = Bench(work, kept, judges, size, seed=seed)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from luciole.interpreter.records import Records
 from luciole.ir import Model
-from luciole.ir.passes.unroll_lstm import unroll_lstm
+from luciole.ir.passes.canonical.unroll_unidirseqlstm import unroll_unidirseqlstm
 from luciole.lquantizer.assignment.options import FitOptions
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.methods.output_aware import OutputAware
@@ -79,7 +79,7 @@ def _tuned(bench: Bench, fitted: Result, training: Records, finish: Finish) -> M
     from luciole.lquantizer.training.uniform_settings import UniformSettings
 
     teacher = bench.model.clone()
-    unroll_lstm(teacher.graph)
+    unroll_unidirseqlstm(teacher.graph)
     kind = FinetuneSettings if fitted.rounded is None else UniformSettings
     return finetune(
         fitted.rounded or fitted.model,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from luciole.ir import Array, Model, Op, Value
-from luciole.ir.passes.remove_dead import remove_dead_buffers
+from luciole.ir.passes.cleaning.remove_dead import remove_dead_buffers
 from luciole.lquantizer.training.parameters import LQOp, TrainableParameters, write
 
 

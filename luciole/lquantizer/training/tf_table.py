@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from luciole.ir import Op, TensorType, UnknownOp, UnsupportedError, Value
 from luciole.ir.ops.control_flow import While
-from luciole.ir.passes.unroll_lstm import LOOPS
+from luciole.ir.passes.canonical.unroll_unidirseqlstm import LOOPS
 
 Function = Callable[..., Any]
 """``function(tf, op, *operands) -> tensor``, or a list of tensors for several results. Constants

@@ -10,7 +10,7 @@ import numpy as np
 from luciole.ir import Array, Graph, Model, TensorType, Value
 from luciole.ir.dtypes import integer_range
 from luciole.ir.ops.fake_quant import FakeQuant, limits
-from luciole.ir.passes.remove_dead import remove_dead
+from luciole.ir.passes.cleaning.remove_dead import remove_dead
 from luciole.ir.quantization import Affine
 from luciole.kernels.fake_quant import fake_quant
 from luciole.lquantizer.assignment.schemes import SCHEMES

@@ -14,8 +14,8 @@ from luciole.interpreter.records import Records, Track
 from luciole.ir import Graph, Model, Op, Value
 from luciole.ir.analysis.weights import has_levels, has_weights, is_layer
 from luciole.ir.equalization import Equalized, equalized, original_name
-from luciole.ir.passes.remove_dead import remove_dead
-from luciole.ir.passes.unroll_lstm import unroll_lstm
+from luciole.ir.passes.canonical.unroll_unidirseqlstm import unroll_unidirseqlstm
+from luciole.ir.passes.cleaning.remove_dead import remove_dead
 from luciole.ir.quantization import is_affine
 from luciole.lquantizer.assignment.choices import among, configured, joined
 from luciole.lquantizer.assignment.config import Config
@@ -49,7 +49,7 @@ def quantize_mixed(
     """
     check_float(model)
     work = model.clone() if fit.unroll_lstms else model
-    if fit.unroll_lstms and unroll_lstm(work.graph):
+    if fit.unroll_lstms and unroll_unidirseqlstm(work.graph):
         remove_dead(work.graph)
     config, chosen = fit.per_layer(), _chosen(fit, default, work.graph)
     if not _learns(config, chosen, work.graph):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from luciole.ir import Graph, Model, Op, TensorType
-from luciole.ir.passes.fold_constants import FoldConstants
-from luciole.ir.passes.fuse_activation import fuse_activation
-from luciole.ir.passes.fuse_batch_norm import fuse_batch_norm
-from luciole.ir.passes.remove_dead import remove_dead
+from luciole.ir.passes.cleaning.remove_dead import remove_dead
+from luciole.ir.passes.folding.fold_constants import FoldConstants
+from luciole.ir.passes.folding.fuse_activation_function import fuse_activation_function
+from luciole.ir.passes.folding.fuse_batch_norm import fuse_batch_norm
 from luciole.ir.text.common import one_line
 from luciole.kernels.core import evaluation
 from luciole.lquantizer.assignment.choices import Choices
@@ -49,7 +49,7 @@ def make_float(graph: Graph) -> None:
     """
     make_real(graph)
     FoldConstants(evaluation.evaluate, None)(graph)
-    while fuse_batch_norm(graph) or fuse_activation(graph):
+    while fuse_batch_norm(graph) or fuse_activation_function(graph):
         remove_dead(graph)
     remove_dead(graph)
 

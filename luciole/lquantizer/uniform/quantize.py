@@ -15,7 +15,7 @@ from luciole.ir import Graph, Model, Op
 from luciole.ir.equalization import forget_missing
 from luciole.ir.names import short_names
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTMLayer
-from luciole.ir.passes.remove_dead import remove_dead, remove_dead_buffers
+from luciole.ir.passes.cleaning.remove_dead import remove_dead, remove_dead_buffers
 from luciole.lquantizer.assignment.choices import Choices, everywhere
 from luciole.lquantizer.assignment.schemes import SCHEMES, Scheme, UniformOptions
 from luciole.lquantizer.calibration.watch import check_finite

@@ -24,7 +24,7 @@ from luciole.ir.analysis.weights import has_weights, weight_constant
 from luciole.ir.passes.split_quantization import computes_with_integers
 from luciole.ir.quantization import ACTIVATIONS
 from luciole.lquantizer.judging.simulation import simulation_of
-from luciole.tools.optimize import optimize
+from luciole.optimizing import optimize
 from tests.fuzz.rewriting import forms, judging, networks, plainly, schemes
 from tests.fuzz.rewriting.forms import Outputs
 from tests.fuzz.rewriting.networks import Network
@@ -306,8 +306,7 @@ class Case:
 
     def _optimized(self, job: Job, file: Model) -> None:
         """The simpler network computes the same."""
-        simpler = file.clone()
-        optimize(simpler)
+        simpler = optimize(file)
         made = forms.of_model(forms.written(simpler), self.network.records, _PEER)
         mine = forms.of_model(file, self.network.records, _PEER)
         self._see(job, "differs", judging.unequal(made, mine))
@@ -326,8 +325,7 @@ class Case:
         model, broken = self.network.model, self.network.broken
         graph, count = model.graph, len(next(iter(broken.values())))
         plain = forms.reference(model, forms.each(broken, graph))
-        simpler = model.clone()
-        optimize(simpler)
+        simpler = optimize(model)
         with TemporaryDirectory() as folder:
             made: dict[str, Callable[[], Outputs]] = {
                 "interpreter": lambda: forms.of_model(model, broken),

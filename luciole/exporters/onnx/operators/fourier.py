@@ -8,7 +8,7 @@ from luciole.exporters.onnx.rules import rule
 from luciole.ir import TensorType
 from luciole.ir.ops.complex_parts import ComplexAbs, ComplexPart, Imag, Real
 from luciole.ir.ops.rfft2d import Rfft2d
-from luciole.ir.passes.patterns import made_by
+from luciole.ir.rewriting.patterns import made_by
 
 
 @rule(Rfft2d)

@@ -12,7 +12,7 @@ from luciole.ir import Graph, Model, Op, TensorType, Value
 from luciole.ir.ops.cast import Cast
 from luciole.ir.ops.levelsdecode import scaled_levels
 from luciole.ir.ops.quantize import Dequantize
-from luciole.ir.passes.remove_dead import remove_dead
+from luciole.ir.passes.cleaning.remove_dead import remove_dead
 from luciole.ir.quantization import affine_of
 from luciole.lquantizer.formats.stored_levels import StoredLevels
 from luciole.lquantizer.rewrite.integers import runs

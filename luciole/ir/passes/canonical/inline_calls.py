@@ -8,11 +8,13 @@ from luciole.ir.calls import check_calls
 from luciole.ir.graph import Graph
 from luciole.ir.op import Op
 from luciole.ir.ops.control_flow import Delegating
+from luciole.ir.rewriting.passes import graph_pass
 from luciole.ir.value import Value
 
 
+@graph_pass(on_request=True)
 def inline_calls(graph: Graph, sources: MutableMapping[Op, Op] | None = None) -> bool:
-    """Replace CALL and STABLEHLO_COMPOSITE by the operators of the graphs that they call.
+    """CALL, STABLEHLO_COMPOSITE -> the operators of the graphs that they call.
 
     Left are calls of graphs that keep variables, which all calls share, and of those that return
     what no operator of theirs computes. ``sources`` are told what new operators stand for: what

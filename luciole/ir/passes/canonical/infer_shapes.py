@@ -7,9 +7,10 @@ from luciole.ir.infer import infer_op, open_ranks
 
 
 def infer_shapes(graph: Graph) -> bool:
-    """Infer all shapes, in order. An extent that the rule cannot know keeps what the file says.
+    """Shapes of the file -> those that the operators' rules compute, in order.
 
-    Raises ShapeError, naming the operator, when operands do not fit together.
+    An extent that the rule cannot know keeps what the file says. Raises ShapeError, naming the
+    operator, when operands do not fit together.
     """
     before = [value.shape for value in graph.values]
     with open_ranks(graph):

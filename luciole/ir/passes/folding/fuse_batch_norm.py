@@ -25,10 +25,10 @@ _PLAIN = FullyConnectedOptionsWeightsFormat.DEFAULT
 
 
 def fuse_batch_norm(graph: Graph) -> bool:
-    """Fuse MUL and ADD by one constant per channel into the layer before, where nothing else sees
-    its result.
+    """ADD(MUL(CONV_2D(x, w, b), m), a) -> CONV_2D(x, w m, b m + a): likewise depthwise and dense.
 
-    An inference-time batch normalization is a MUL followed by an ADD: two rounds fuse it. Rounding
+    The constants have one number for each channel, and nothing else sees the layer's result. An
+    inference-time batch normalization is a MUL followed by an ADD: two rounds fuse it. Rounding
     differs as float32 multiplication does, because weights are scaled before they are summed.
     """
     changes = [_fuse(graph, op) for op in list(graph.ops)]

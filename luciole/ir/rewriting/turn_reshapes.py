@@ -17,7 +17,7 @@ from luciole.ir.graph import Graph
 from luciole.ir.op import Op
 from luciole.ir.ops.reshape import Reshape
 from luciole.ir.ops.transpose import Transpose
-from luciole.ir.passes.patterns import Order, inverse, made_by, order_of
+from luciole.ir.rewriting.patterns import Order, inverse, made_by, order_of
 from luciole.ir.value import Shape, Value
 
 

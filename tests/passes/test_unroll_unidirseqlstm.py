@@ -1,4 +1,4 @@
-"""unroll_lstm: the steps compute what the operator computes, from zero states; what is left alone.
+"""unroll_unidirseqlstm: the steps compute what the operator does, from zero states; what stays.
 
 Sums are grouped otherwise than in the operator: results differ by at most 1e-5 of their range.
 """
@@ -18,14 +18,14 @@ from luciole.ir import Array, Graph, Model, Shape, TensorType, UnsupportedError,
 from luciole.ir.ops.activations import Relu
 from luciole.ir.ops.control_flow import While
 from luciole.ir.ops.unidirectional_sequence_lstm import UnidirectionalSequenceLSTM
-from luciole.ir.passes.remove_dead import remove_dead, remove_dead_buffers
-from luciole.ir.passes.unroll_lstm import (
+from luciole.ir.passes.canonical.unroll_unidirseqlstm import (
     LOOPS,
     MOST_STEPS,
     not_unrolled,
-    unroll_lstm,
+    unroll_unidirseqlstm,
     whole_lstms,
 )
+from luciole.ir.passes.cleaning.remove_dead import remove_dead, remove_dead_buffers
 from luciole.ir.recurrent import INPUT_GATE, NORMS, PEEPHOLES
 from luciole.ir.recurrent import LSTM as EXTENTS
 from luciole.ir.value import Buffer
@@ -94,7 +94,7 @@ def operator(model: Model) -> UnidirectionalSequenceLSTM:
 def unrolled(model: Model) -> Model:
     """A copy in which every LSTM is gone, and what only it used."""
     copy = model.clone()
-    assert unroll_lstm(copy.graph)
+    assert unroll_unidirseqlstm(copy.graph)
     remove_dead(copy.graph)
     remove_dead_buffers(copy)
     assert "UNIDIRECTIONAL_SEQUENCE_LSTM" not in kinds(copy)
@@ -240,7 +240,7 @@ def test_names_stay_and_new_ones_are_unique_and_derived() -> None:
     graph.append(Relu(graph.outputs[0]), "z")
     graph.outputs = [graph.values[-1], operator(model).output]
     before = {v.name for v in graph.values}
-    assert unroll_lstm(graph)
+    assert unroll_unidirseqlstm(graph)
     names = [v.name for v in graph.values]
     assert len(set(names)) == len(names)
     assert all(name.startswith(("y/step_/", "t_")) for name in set(names) - before)
@@ -253,9 +253,9 @@ def test_names_stay_and_new_ones_are_unique_and_derived() -> None:
 
 def test_a_second_run_of_the_pass_changes_nothing() -> None:
     model = lstm()
-    assert unroll_lstm(model.graph)
+    assert unroll_unidirseqlstm(model.graph)
     before = kinds(model)
-    assert not unroll_lstm(model.graph)
+    assert not unroll_unidirseqlstm(model.graph)
     assert kinds(model) == before
 
 
@@ -353,7 +353,7 @@ def test_unroll_lstm_refuses_and_leaves_alone(
     assert found is not None
     assert reason in found
     before = (kinds(model), [v.name for v in model.graph.values])
-    assert not unroll_lstm(model.graph)
+    assert not unroll_unidirseqlstm(model.graph)
     assert (kinds(model), [v.name for v in model.graph.values]) == before
 
 
@@ -362,7 +362,7 @@ def test_a_state_of_explicit_zeros_is_unrolled() -> None:
     zeros = np.zeros((3, 4), np.float32)
     operator(model).cell_state.buffer = Buffer(zeros.reshape(-1).view(np.uint8))
     assert not_unrolled(operator(model)) is None
-    assert unroll_lstm(model.graph)
+    assert unroll_unidirseqlstm(model.graph)
 
 
 def test_a_loop_is_named_with_what_unrolls_it() -> None:

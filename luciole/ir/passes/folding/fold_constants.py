@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from luciole.ir.dtypes import Array
 from luciole.ir.errors import LucioleError
 from luciole.ir.graph import Graph
 from luciole.ir.infer import infer_op, open_ranks
 from luciole.ir.op import Op
+from luciole.ir.rewriting.passes import Evaluate
 from luciole.ir.value import element_count
-
-Evaluate = Callable[[Op], Sequence[Array]]
-"""Computes an operator whose operands are all constant. Kernels are not this room's: the caller
-brings them.
-"""
 
 SHAPE_ARITHMETIC = 1024
 """Largest result, in elements, that folding keeps as a constant: shapes yes, unpacked weights no.
 """
+
+
+def fold_constants(graph: Graph, evaluate: Evaluate) -> bool:
+    """ADD(1, 2) -> 3: operators whose result is known, to results of 1,024 elements.
+
+    Larger constants that a file unpacks or computes are small there on purpose.
+    """
+    return FoldConstants(evaluate)(graph)
 
 
 class FoldConstants:

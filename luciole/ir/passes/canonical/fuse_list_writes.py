@@ -8,14 +8,17 @@ from luciole.ir.graph import Graph
 from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.dynamic_update_slice import DynamicUpdateSlice
 from luciole.ir.ops.slice import Slice
-from luciole.ir.passes.patterns import first_of, follows, is_filled, made_by
+from luciole.ir.rewriting.passes import graph_pass
+from luciole.ir.rewriting.patterns import first_of, follows, is_filled, made_by
 from luciole.ir.value import Value
 from luciole.schema.enums import ActivationFunctionType
 
 
+@graph_pass(on_request=True)
 def fuse_list_writes(graph: Graph) -> bool:
-    """Replace CONCATENATION(list[:i], item, list[i + 1:]) by DYNAMIC_UPDATE_SLICE, whose shape is
-    known: in the body of a WHILE, so are those of all that depends on the list.
+    """CONCATENATION(list[:i], item, list[i + 1:]) -> DYNAMIC_UPDATE_SLICE(list, item, i).
+
+    Its shape is known: in the body of a WHILE, so are those of all that depends on the list.
 
     Where i is no place in the list, SLICE fails and DYNAMIC_UPDATE_SLICE writes at the nearest one.
     """

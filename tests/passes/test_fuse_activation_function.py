@@ -19,7 +19,7 @@ from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.ir.ops.pool_2d import AveragePool2D, MaxPool2D
 from luciole.ir.ops.transpose_conv import TransposeConv
-from luciole.ir.passes.fuse_activation import fuse_activation
+from luciole.ir.passes.folding.fuse_activation_function import fuse_activation_function
 from luciole.ir.quantization import Affine
 from luciole.ir.text.listing import show
 from luciole.schema.enums import ActivationFunctionType, Padding
@@ -98,14 +98,14 @@ def test_the_graph_before_and_after() -> None:
         "%2: float32[1,4,4,3] = CONV_2D(%0, %1) {stride_w=1, stride_h=1} 'inner'\n"
         "%3: float32[1,4,4,3] = RELU(%2) 'y'\n"
     )
-    assert fuse_activation(model.graph) is True
+    assert fuse_activation_function(model.graph) is True
     assert show(model.graph) == (
         "graph 'main'(%0: float32[1,4,4,2] 'x') -> (%2)\n"
         "%1: float32[3,2,2,2] = constant 'f'\n"
         "%2: float32[1,4,4,3] = CONV_2D(%0, %1) {stride_w=1, stride_h=1, activation=RELU} 'y'\n"
     )
     assert model.signatures[0].outputs == [("out", model.graph.outputs[0])]
-    assert fuse_activation(model.graph) is False
+    assert fuse_activation_function(model.graph) is False
 
 
 @every_activation
@@ -114,7 +114,7 @@ def test_numbers_stay(layer: Layer, activation: Callable[[Value], Op]) -> None:
     model = before_and_after(layer, activation)
     x = numbers(1, 4, 4, 2)
     before = Interpreter(model.clone()).run(x)["y"]
-    assert fuse_activation(model.graph) is True
+    assert fuse_activation_function(model.graph) is True
     (op,) = model.graph.ops
     assert op.attributes()["activation"] is FUSED[activation]
     np.testing.assert_array_equal(Interpreter(model).run(x)["y"], before)
@@ -122,7 +122,7 @@ def test_numbers_stay(layer: Layer, activation: Callable[[Value], Op]) -> None:
 
 def test_tanh_is_fused_into_learned_layers_only() -> None:
     model = before_and_after(add, Tanh)
-    assert fuse_activation(model.graph) is False
+    assert fuse_activation_function(model.graph) is False
     graph = Graph("main")
     x = graph.add_input("x", (None, 32))
     scales = graph.add_constant("s", np.ones(1, np.float32))
@@ -135,7 +135,7 @@ def test_tanh_is_fused_into_learned_layers_only() -> None:
     )
     graph.append(learned, "y")
     graph.outputs = [graph.append(Tanh(learned.output), "z").output]
-    assert fuse_activation(graph) is True
+    assert fuse_activation_function(graph) is True
     assert learned.activation is ActivationFunctionType.TANH
     assert [(op.kind, op.name) for op in graph.ops] == [("LQ_FULLY_CONNECTED", "z")]
 
@@ -145,7 +145,7 @@ def test_several_activations_are_fused_in_one_run() -> None:
     graph = model.graph
     second = graph.append(Add(graph.outputs[0], graph.inputs[0]), "second")
     graph.outputs = [graph.append(Relu6(second.output), "z").output]
-    assert fuse_activation(graph) is True
+    assert fuse_activation_function(graph) is True
     assert [(op.kind, op.name) for op in graph.ops] == [("ADD", "y"), ("ADD", "z")]
 
 
@@ -155,9 +155,9 @@ def test_only_the_first_of_two_activations_is_fused() -> None:
     graph.outputs = [graph.append(Relu6(graph.outputs[0]), "z").output]
     x = numbers(1, 4, 4, 2)
     before = Interpreter(model.clone()).run(x)["z"]
-    assert fuse_activation(graph) is True
+    assert fuse_activation_function(graph) is True
     assert [op.kind for op in graph.ops] == ["ADD", "RELU6"]
-    assert fuse_activation(graph) is False
+    assert fuse_activation_function(graph) is False
     np.testing.assert_array_equal(Interpreter(model).run(x)["z"], before)
 
 
@@ -165,14 +165,14 @@ def test_the_activation_brings_its_quantization() -> None:
     model = before_and_after(add, Relu)
     parameters = QuantizationParameters(scale=floats(0.5))
     model.graph.outputs[0].quantization = parameters
-    assert fuse_activation(model.graph) is True
+    assert fuse_activation_function(model.graph) is True
     assert model.graph.outputs[0].quantization is parameters
 
 
 # ------------------------------------------------------------------------------------- guards
 def assert_unchanged(graph: Graph) -> None:
     before = show(graph)
-    assert fuse_activation(graph) is False
+    assert fuse_activation_function(graph) is False
     assert show(graph) == before
 
 
@@ -190,7 +190,7 @@ def test_not_where_integers_are_rounded_between() -> None:
             op.output.dtype = TensorType.UINT8
             op.output.quantization = Affine.single(scale, 3, TensorType.UINT8).table()
         if fused:
-            assert fuse_activation(graph) is True
+            assert fuse_activation_function(graph) is True
         else:
             assert_unchanged(graph)
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 from luciole.ir.graph import Graph
 from luciole.ir.ops.transpose import Transpose
 from luciole.ir.passes import run_passes
-from luciole.ir.passes.patterns import inverse, made_by, order_of
-from luciole.ir.passes.sink_transposes import sink_transposes
+from luciole.ir.passes.layout.sink_transposes import sink_transposes
+from luciole.ir.rewriting.passes import graph_pass
+from luciole.ir.rewriting.patterns import inverse, made_by, order_of
 from luciole.ir.value import Value
 
 
+@graph_pass(on_request=True)
 def put_channels_last(graph: Graph) -> bool:
-    """Give inputs that only a TRANSPOSE to channels last reads that order of axes, and outputs that
-    one to channels first makes the order before it. Names stay; signatures follow.
+    """Inputs and outputs with channels first -> with channels last.
+
+    Inputs that only a TRANSPOSE to channels last reads get that order of axes, and outputs that one
+    to channels first makes the order before it. Names stay; signatures follow.
     """
     changes = [_input(graph, value) for value in list(graph.inputs)]
     changes += [_output(graph, value) for value in list(graph.outputs)]

@@ -21,8 +21,10 @@ _LEARNED = (BuiltinOperator.LQ_FULLY_CONNECTED, BuiltinOperator.LQ_CONV_2D)
 """The only operators to take a TANH: TFLite's kernels ignore or refuse it in theirs."""
 
 
-def fuse_activation(graph: Graph) -> bool:
-    """Fuse RELU, RELU6 and RELU_N1_TO_1, and TANH where learned levels are, into the operator
+def fuse_activation_function(graph: Graph) -> bool:
+    """RELU(ADD(x, y)) -> ADD(x, y, activation=RELU): likewise all that carry activations.
+
+    RELU, RELU6 and RELU_N1_TO_1, and TANH where learned levels are, become part of the operator
     before, where nothing else sees its result and integers stand for the same numbers on both
     sides.
     """

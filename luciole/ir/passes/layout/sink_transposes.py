@@ -25,9 +25,9 @@ from luciole.ir.ops.reduce import Reduction
 from luciole.ir.ops.reshape import Reshape
 from luciole.ir.ops.select import SelectV2
 from luciole.ir.ops.transpose import Transpose
-from luciole.ir.passes.patterns import Order, inverse, made_by, order_of
-from luciole.ir.passes.remove_dead import remove_dead
-from luciole.ir.passes.turn_reshapes import turn_reshape
+from luciole.ir.passes.cleaning.remove_dead import remove_dead
+from luciole.ir.rewriting.patterns import Order, inverse, made_by, order_of
+from luciole.ir.rewriting.turn_reshapes import turn_reshape
 from luciole.ir.value import Value
 
 _ELEMENTS = (Unary, Rectifier, Binary, SelectV2, Cast, Quantize, Dequantize)
@@ -37,8 +37,10 @@ MOVED = "/moved"
 
 
 def sink_transposes(graph: Graph) -> bool:
-    """Move every TRANSPOSE behind the operators that read it where these can be asked for the other
-    order of axes, and drop pairs that turn each other round.
+    """ADD(TRANSPOSE(x), TRANSPOSE(y)) -> TRANSPOSE(ADD(x, y)), TRANSPOSE(TRANSPOSE(x)) -> x.
+
+    Every TRANSPOSE moves behind the operators that read it where these can be asked for the other
+    order of axes, and pairs that turn each other round go.
     """
     changed = False
     for op in list(graph.ops):

@@ -22,6 +22,7 @@ from luciole.ir.ops.split_v import SplitV
 from luciole.ir.ops.unidirectional_sequence_lstm import UnidirectionalSequenceLSTM
 from luciole.ir.ops.unpack import Unpack
 from luciole.ir.recurrent import GATES, NORMS
+from luciole.ir.rewriting.passes import graph_pass
 from luciole.ir.value import Value
 from luciole.schema.enums import ActivationFunctionType, TensorType
 
@@ -36,13 +37,15 @@ CANDIDATE = "cell"
 """The gate that is not opened by a LOGISTIC, but by the operator's activation."""
 
 
-def unroll_lstm(graph: Graph) -> bool:
-    """Replace every float LSTM with constant weights and a known number of steps by its steps.
+@graph_pass(on_request=True)
+def unroll_unidirseqlstm(graph: Graph) -> bool:
+    """UNIDIRECTIONAL_SEQUENCE_LSTM -> FULLY_CONNECTED, LOGISTIC, TANH, ... for each of its steps.
 
-    The states are not kept from run to run: every run starts from zeros, as a model does whose
-    variables are reset before each run. One FULLY_CONNECTED takes all inputs; each step but the
-    first has one of the output before. Both are for all gates at once, and all steps have the same
-    constants. Sums are grouped otherwise than in the operator, so results differ by rounding.
+    The LSTM is one of floats, constant weights and a known number of steps. The states are not kept
+    from run to run: every run starts from zeros, as a model does whose variables are reset before
+    each run. One FULLY_CONNECTED takes all inputs; each step but the first has one of the output
+    before. Both are for all gates at once, and all steps have the same constants. Sums are grouped
+    otherwise than in the operator, so results differ by rounding.
 
     What ``not_unrolled`` gives a reason for stays as it is. The weights, states and other tensors
     that nothing uses any more are left to ``remove_dead``.

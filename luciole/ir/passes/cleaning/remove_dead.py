@@ -8,7 +8,7 @@ from luciole.ir.value import Value
 
 
 def remove_dead(graph: Graph) -> bool:
-    """Remove operators none of whose results is used, and tensors that nothing uses.
+    """Operators and tensors that nothing uses -> nothing.
 
     Operators that may do more than compute stay: stateful ones, and those that write a variable.
     """

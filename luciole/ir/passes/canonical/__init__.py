@@ -1,0 +1,1 @@
+"""Bring what can be spelled in several ways into one spelling."""

@@ -1,0 +1,1 @@
+"""Drop what does nothing and what stands twice."""

@@ -1,0 +1,1 @@
+"""Put together what converters spell out: one operator in place of many."""

@@ -1,0 +1,1 @@
+"""Compute beforehand, and fold operators into their neighbours."""

@@ -1,0 +1,1 @@
+"""Move TRANSPOSE and RESHAPE until they meet and go."""

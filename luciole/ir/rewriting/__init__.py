@@ -1,0 +1,1 @@
+"""Write passes: find patterns, edit graphs, and compare what is computed as algebra."""
