@@ -93,7 +93,7 @@ def __dir__() -> list[str]:
 
 def _html_of(shown: object) -> str | None:
     """Draw an object for a notebook: what can draw is found by name then, as programs are."""
-    html: str | None = importlib.import_module("luciole.tools.view.notebook").html_of(shown)
+    html: str | None = importlib.import_module("luciole.drawing.notebook").html_of(shown)
     return html
 
 

@@ -17,7 +17,9 @@ FACADE = tuple(f"luciole{m}" for m in _FACES)
 
 
 class Import(NamedTuple):
-    """One import statement's target: who imports, what, and whether only when a function runs."""
+    """One import: who imports, what, and whether only when a function runs. Modules that are named
+    in a string count, where a file imports by name.
+    """
 
     importer: str
     target: str
@@ -66,6 +68,20 @@ def targets(node: ast.AST, module: str, is_package: bool) -> Iterator[str]:
             yield inner if base.startswith("luciole") and is_module(inner) else base
 
 
+def named(source: ast.AST) -> Iterator[str]:
+    """The modules of ours that strings name in a file that imports by name: all that an
+    f-string's beginning leaves open is below the folder that it names.
+    """
+    calls = [node for node in ast.walk(source) if isinstance(node, ast.Call)]
+    if not any(ast.unparse(call.func).endswith("import_module") for call in calls):
+        return
+    for node in ast.walk(source):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            name = node.value.removesuffix(".")
+            if name.startswith("luciole.") and is_module(name):
+                yield name
+
+
 def imports_of(source: ast.AST, module: str, is_package: bool = False) -> Iterator[Import]:
     """Every import of a syntax tree, those inside functions and conditions included."""
 
@@ -79,6 +95,7 @@ def imports_of(source: ast.AST, module: str, is_package: bool = False) -> Iterat
             yield from visit(child, inside)
 
     yield from visit(source, False)
+    yield from (Import(module, target, True) for target in named(source))
 
 
 @cache

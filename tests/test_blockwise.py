@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from luciole import Interpreter
+from luciole.drawing.tensors import quantization_json
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes, import_model
 from luciole.interpreter import compile_graph
@@ -25,7 +26,6 @@ from luciole.ir.text.listing import dump
 from luciole.kernels.layers.floats import blocks as blocks_kernel
 from luciole.schema.enums import ActivationFunctionType
 from luciole.schema.tables import BlockwiseQuantization, QuantizationParameters
-from luciole.tools.view.tensors import quantization_json
 from tests.support import litert
 
 OUTPUTS, INPUTS, SIZE = 8, 64, 32

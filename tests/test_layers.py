@@ -21,6 +21,7 @@ from tests.imports import (
     folder_imports,
     imports_of,
     module_of,
+    named,
     room_of,
     tree,
 )
@@ -43,6 +44,7 @@ MAY_IMPORT = {
         "luciole.kernels",
         ENUMS,
     ),
+    "drawing": ("luciole.schema", "luciole.ir", "luciole.lquantizer"),
     "tools": ("luciole",),
 }
 """Prefixes of modules that a room may import besides its own. Enums are the schema's vocabulary."""
@@ -57,6 +59,7 @@ OUTSIDE = {
     "interpreter": {"numpy"},
     "compiler": {"numpy"},
     "lquantizer": {"dask", "distributed", "numpy", "tensorflow"},
+    "drawing": {"numpy"},
     "tools": {"h5py", "numpy", "rich", "shtab"},
     "": {"numpy"},
 }
@@ -97,6 +100,20 @@ def test_the_scanner_sees_every_kind_of_import() -> None:
         ("luciole.tools.main", True),
         ("h5py", True),
     ]
+
+
+def test_the_scanner_sees_modules_that_strings_name() -> None:
+    source = (
+        "import importlib\nHOME = {'load': 'luciole.importers', 'no': 'luciole.nobody'}\n"
+        "def f(name):\n    importlib.import_module(HOME[name])\n"
+        "    importlib.import_module(f'luciole.tools.{name}')\n"
+    )
+    assert [i.target for i in imports_of(ast.parse(source), "luciole")] == [
+        "importlib",
+        "luciole.importers",
+        "luciole.tools",
+    ]
+    assert list(named(ast.parse("HOME = 'luciole.importers'"))) == []
 
 
 def test_every_folder_and_module_is_a_room_or_the_facade() -> None:

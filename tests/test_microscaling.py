@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from luciole import Interpreter, load
+from luciole.drawing.tensors import quantization_json
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
 from luciole.ir import Array, Graph, LucioleError, Model, TensorType, Value
 from luciole.ir.microscaling import in_blocks
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.schema.tables import MXQuantization, QuantizationParameters
-from luciole.tools.view.tensors import quantization_json
 from tests.support import data_path
 
 FP4, INT8 = TensorType.MXFP4, TensorType.MXINT8

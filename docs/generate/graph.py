@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from itertools import pairwise
 
-from luciole.tools.view.layout import Box, Point, layouts
+from luciole.drawing.layout import Box, Point, layouts
 
 Arrows = Mapping[str, set[str]]
 """Names by the names that they point to."""

@@ -12,12 +12,12 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from luciole.drawing import document
 from luciole.ir import LucioleError, Model
 from luciole.ir.findings import Finding, refusal
 from luciole.tools import dump, verify
 from luciole.tools.dump import VIEWS
 from luciole.tools.view import command as view
-from luciole.tools.view import document
 
 Rng = np.random.Generator
 Main = Callable[[Sequence[str]], int]

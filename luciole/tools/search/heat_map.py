@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
+from luciole.drawing.palette import BITS
 from luciole.lquantizer.assignment.schemes import FLOAT
 from luciole.tools.search.plots import text
-from luciole.tools.view.palette import BITS
 
 if TYPE_CHECKING:
     from luciole.lquantizer.search.result import SearchResult

@@ -19,10 +19,10 @@ def write_pages(found: SearchResult, fill: Fill) -> None:
 
 
 def _page(file: FrontFile) -> str:
+    from luciole.drawing.blobs import Blobs
+    from luciole.drawing.document import Subject
     from luciole.tools.common.reading import read_model
-    from luciole.tools.view.blobs import Blobs
     from luciole.tools.view.described import Look, described
-    from luciole.tools.view.document import Subject
     from luciole.tools.view.page import html
 
     path, blobs = file.path, Blobs()

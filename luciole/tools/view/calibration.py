@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from luciole.drawing.levels import InputHistogram, reach
 from luciole.interpreter import Interpreter
 from luciole.interpreter.observe import Observer
 from luciole.interpreter.records import Records, batch_size, run_records
 from luciole.ir import Array, Model, Value, learned_levels
 from luciole.ir.analysis.weights import input_levels
 from luciole.ir.number_format import LearnedLevels
-from luciole.tools.view.levels import InputHistogram, reach
 
 BINS = 96
 MARGIN = 0.4

@@ -20,12 +20,11 @@ from luciole.tools.common.command import (
 )
 
 if TYPE_CHECKING:
+    from luciole.drawing.blobs import Blobs
+    from luciole.drawing.document import Figures, Subject
+    from luciole.drawing.levels import InputHistogram
     from luciole.ir import Model
-    from luciole.tools.view.blobs import Blobs
     from luciole.tools.view.described import Look
-    from luciole.tools.view.document import Subject
-    from luciole.tools.view.levels import InputHistogram
-    from luciole.tools.view.measures import Figures
 
 _EXAMPLES = """examples:
   circle-view model.circle                         opens a page in the browser
@@ -109,7 +108,7 @@ def _add_serving(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from luciole.tools.view.blobs import Blobs
+    from luciole.drawing.blobs import Blobs
 
     _check(arguments)
     blobs = Blobs()
@@ -212,9 +211,9 @@ def _look(arguments: argparse.Namespace) -> Look:
 
 def _subject(path: str) -> Subject:
     """Return a model, also where ``verify`` would refuse it: looking is how people find out why."""
+    from luciole.drawing.document import Subject
     from luciole.ir.findings import refusal
     from luciole.tools.common.reading import read_model
-    from luciole.tools.view.document import Subject
 
     model, findings, dialect = read_model(path)
     name = os.path.basename(path)
@@ -286,9 +285,9 @@ def _write_foreign(arguments: argparse.Namespace, document: dict[str, Any]) -> b
 
 
 def _write(arguments: argparse.Namespace, document: dict[str, Any], blobs: Blobs) -> None:
+    from luciole.drawing.svg import svg
     from luciole.files import write_file
     from luciole.tools.view.page import html
-    from luciole.tools.view.svg import svg
 
     path = arguments.output
     if path.lower().endswith(".svg"):

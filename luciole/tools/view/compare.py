@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from luciole.drawing.levels import Original, layer_name
 from luciole.ir import Model, Op, Value
 from luciole.ir.analysis.weights import weight_constant
 from luciole.ir.analysis.widths import bits_of
 from luciole.ir.equalization import Equalized, equalized, original_name
 from luciole.ir.graph import all_ops
 from luciole.ir.text.common import scalar
-from luciole.tools.view.levels import Original, layer_name
 
 Json = dict[str, Any]
 

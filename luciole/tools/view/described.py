@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import luciole
+from luciole.drawing.blobs import Blobs
+from luciole.drawing.document import Figures, Subject, document
 from luciole.tools.view import compare, measures
-from luciole.tools.view.blobs import Blobs
-from luciole.tools.view.document import Subject, document
-from luciole.tools.view.measures import Figures
 
 Json = dict[str, Any]
 
@@ -26,7 +26,8 @@ def described(subjects: list[Subject], blobs: Blobs, look: Look) -> Json:
     models = [subject.model for subject in subjects]
     if len(models) == 2:
         subjects[1].originals = compare.originals(*models)
-    made = document(subjects, blobs) | look._asdict()
+    version = {"luciole": luciole.__version__}
+    made = version | document(subjects, blobs) | look._asdict()
     if len(models) == 2:
         compare.mark_differences(made, *models)
     figures: Figures = {}

@@ -11,15 +11,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from luciole.drawing.document import Figures
+from luciole.drawing.levels import InputHistogram
+from luciole.drawing.text import rounded, shown_name
 from luciole.ir import LucioleError
 from luciole.ir.text.common import one_line
 from luciole.ir.text.json_reading import parse_json
-from luciole.tools.view.levels import InputHistogram
-from luciole.tools.view.text import rounded, shown_name
 
 Json = dict[str, Any]
-Figures = dict[str, dict[str, float]]
-"""Measures by key, by operator name."""
 
 
 _INTEGERS = "/integers"

@@ -12,15 +12,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from luciole.drawing.blobs import Blobs
+from luciole.drawing.document import Subject
 from luciole.importers.reader import named, reader_of_bytes
 from luciole.ir import LucioleError, Model
 from luciole.ir.analysis.widths import bits_of
 from luciole.ir.findings import refusal
 from luciole.ir.graph import all_ops
 from luciole.ir.text.common import one_line
-from luciole.tools.view.blobs import Blobs
 from luciole.tools.view.described import Look, described
-from luciole.tools.view.document import Subject
 from luciole.tools.view.page import html
 from luciole.tools.view.server import View
 

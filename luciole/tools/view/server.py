@@ -17,8 +17,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
+from luciole.drawing.blobs import Blobs
 from luciole.ir import LucioleError
-from luciole.tools.view.blobs import Blobs
 
 ADDRESS = "127.0.0.1"
 

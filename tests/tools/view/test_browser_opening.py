@@ -11,9 +11,9 @@ import pytest
 from playwright.sync_api import expect
 
 import luciole
-from luciole.tools.view.blobs import Blobs
+from luciole.drawing.blobs import Blobs
+from luciole.drawing.document import Subject
 from luciole.tools.view.described import Look, described
-from luciole.tools.view.document import Subject
 from luciole.tools.view.opening import MOST_OPENED, Shown, served
 from luciole.tools.view.page import html
 from luciole.tools.view.server import Server

@@ -10,11 +10,11 @@ import pytest
 from playwright.sync_api import expect
 
 import luciole
+from luciole.drawing import blobs
+from luciole.drawing.levels import learned_weights
 from luciole.ir import Graph, Model, learned_levels
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.schema.enums import Padding
-from luciole.tools.view import blobs
-from luciole.tools.view.levels import learned_weights
 from tests.tools.view.conftest import Digits, Open, View, Visit
 
 

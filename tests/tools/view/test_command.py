@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import luciole
+from luciole.drawing.palette import BITS, CATEGORIES
 from luciole.tools.view import command
-from luciole.tools.view.palette import BITS, CATEGORIES
 from tests.networks import network
 from tests.tools.running import call, left_behind
 from tests.tools.view.conftest import Digits, View

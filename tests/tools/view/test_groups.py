@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from luciole.tools.view.blobs import Blobs
-from luciole.tools.view.document import Subject, document
-from luciole.tools.view.drawing import Flow, flat, nested
-from luciole.tools.view.groups import DEEPEST, Group, grouped
+from luciole.drawing.blobs import Blobs
+from luciole.drawing.document import Subject, document
+from luciole.drawing.flow import Flow, flat, nested
+from luciole.drawing.groups import DEEPEST, Group, grouped
 from tests.tools.view.graphs import chain, network
 from tests.tools.view.graphs import nested as nested_model
 

@@ -8,9 +8,9 @@ from itertools import combinations, pairwise
 
 import pytest
 
-from luciole.tools.view import layering as module
-from luciole.tools.view.layering import crossings, layering
-from luciole.tools.view.layout import Box, Layout, layouts
+from luciole.drawing import layering as module
+from luciole.drawing.layering import crossings, layering
+from luciole.drawing.layout import Box, Layout, layouts
 from tests.tools.view.graphs import Edge, branchy, chain, tangled
 
 GRAPHS = [chain, branchy, tangled]

@@ -8,16 +8,8 @@ import numpy as np
 import pytest
 
 import luciole
-from luciole.ir import Array, Graph, learned_levels
-from luciole.ir.analysis.widths import bits_of
-from luciole.ir.ops import bcq_fully_connected
-from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
-from luciole.ir.ops.lq_conv_2d import LQConv2D
-from luciole.ir.ops.lq_fully_connected import LQFullyConnected
-from luciole.tools.data import load_data
-from luciole.tools.view.blobs import Blobs
-from luciole.tools.view.calibration import input_histograms
-from luciole.tools.view.levels import (
+from luciole.drawing.blobs import Blobs
+from luciole.drawing.levels import (
     InputHistogram,
     Original,
     error_json,
@@ -25,6 +17,14 @@ from luciole.tools.view.levels import (
     learned_weights,
     levels_json,
 )
+from luciole.ir import Array, Graph, learned_levels
+from luciole.ir.analysis.widths import bits_of
+from luciole.ir.ops import bcq_fully_connected
+from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
+from luciole.ir.ops.lq_conv_2d import LQConv2D
+from luciole.ir.ops.lq_fully_connected import LQFullyConnected
+from luciole.tools.data import load_data
+from luciole.tools.view.calibration import input_histograms
 from tests.support import one_op
 from tests.tools.view.conftest import Digits
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import luciole
+from luciole.drawing.blobs import Blobs
+from luciole.drawing.document import Figures, Subject, document
 from luciole.ir import LucioleError
 from luciole.tools.view import foreign, measures
-from luciole.tools.view.blobs import Blobs
-from luciole.tools.view.document import Subject, document
 from tests.networks import network, random
 
 Json = dict[str, Any]
@@ -38,7 +38,7 @@ DIFF = {
 }
 
 
-def shown(figures: measures.Figures) -> dict[str, Json]:
+def shown(figures: Figures) -> dict[str, Json]:
     found = document([Subject(network(), "m")], Blobs())
     measures.set_measures(found, figures)
     nodes = found["models"][0]["graphs"][0]["nodes"]

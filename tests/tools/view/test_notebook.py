@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import luciole
+from luciole.drawing import notebook
+from luciole.drawing.notebook import html_of
 from luciole.ir import Graph, Model
-from luciole.tools.view import notebook
-from luciole.tools.view.notebook import html_of
 from tests.networks import network, random
 from tests.tools.view.graphs import HOSTILE, hostile
 
@@ -97,7 +97,7 @@ def test_the_viewer_is_loaded_when_a_notebook_asks() -> None:
     program = (
         "import sys, luciole\n"
         "model = luciole.load(luciole.__path__[0] + '/demo_data/digits.circle')\n"
-        "print('luciole.tools.view.svg' in sys.modules, '<svg' in model._repr_html_())\n"
+        "print('luciole.drawing.svg' in sys.modules, '<svg' in model._repr_html_())\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.split() == ["False", "True"], done.stderr

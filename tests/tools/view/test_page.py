@@ -8,10 +8,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import luciole
+from luciole.drawing.blobs import Blobs
+from luciole.drawing.document import Subject, document
+from luciole.drawing.svg import svg
 from luciole.tools.view import page
-from luciole.tools.view.blobs import Blobs
-from luciole.tools.view.document import Subject, document
-from luciole.tools.view.svg import svg
 from tests.tools.view.conftest import View
 from tests.tools.view.graphs import HOSTILE, hostile, nested, odd
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from luciole.drawing import palette
 from luciole.ir import CUSTOM_OPS, OPS
-from luciole.tools.view import palette
 from tests.lone_operators import alone
 
 BY_NAME = {cls.__name__: cls for cls in [*OPS.values(), *CUSTOM_OPS.values()]}

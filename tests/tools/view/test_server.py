@@ -20,9 +20,9 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
+from luciole.drawing.blobs import Blobs
 from luciole.ir import LucioleError
 from luciole.tools.view import server as module
-from luciole.tools.view.blobs import Blobs
 from luciole.tools.view.server import MOST_CONNECTIONS, MOST_VIEWS, Server, View
 from tests.support import heed_interrupts
 from tests.tools.view.conftest import Digits

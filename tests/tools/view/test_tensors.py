@@ -7,14 +7,14 @@ import base64
 import numpy as np
 import pytest
 
+from luciole.drawing import blobs as blobs_module
+from luciole.drawing.blobs import Blobs
+from luciole.drawing.palette import BITS, CATEGORIES, PLAIN
+from luciole.drawing.tensors import contents_json, tensor_json
+from luciole.drawing.text import fitted, rounded, shown_name, width_of
 from luciole.ir import Array, Graph, Model, TensorType, Value
 from luciole.ir.dtypes import NUMPY, integer_range, tensor_type
 from luciole.schema.tables import QuantizationParameters
-from luciole.tools.view import blobs as blobs_module
-from luciole.tools.view.blobs import Blobs
-from luciole.tools.view.palette import BITS, CATEGORIES, PLAIN
-from luciole.tools.view.tensors import contents_json, tensor_json
-from luciole.tools.view.text import fitted, rounded, shown_name, width_of
 from tests.tools.view.graphs import HOSTILE
 
 

@@ -7,12 +7,12 @@ from functools import singledispatch
 from html import escape
 from itertools import chain
 
+from luciole.drawing.blobs import Blobs
+from luciole.drawing.document import Subject, document
+from luciole.drawing.svg import svg
 from luciole.ir import LucioleError, Model
 from luciole.ir.verify import verify
 from luciole.lquantizer import Report, Result
-from luciole.tools.view.blobs import Blobs
-from luciole.tools.view.document import Subject, document
-from luciole.tools.view.svg import svg
 
 MOST_DRAWN = 1500
 """Boxes of a drawing that a notebook keeps."""

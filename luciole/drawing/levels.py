@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from luciole.drawing.blobs import Blobs
+from luciole.drawing.text import rounded
 from luciole.ir import Array, LucioleError, Op, Value
 from luciole.ir.analysis import weights
 from luciole.ir.analysis.weights import Weights, input_levels
@@ -16,8 +18,6 @@ from luciole.ir.minifloat import Minifloat
 from luciole.ir.number_format import Float, LearnedLevels
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
 from luciole.ir.ops.lq_fully_connected import LQLayer
-from luciole.tools.view.blobs import Blobs
-from luciole.tools.view.text import rounded
 
 Json = dict[str, Any]
 FEWEST_BINS, BINS = 20, 80

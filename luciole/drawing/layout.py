@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from luciole.tools.view.layering import Edge, Layering, layering
+from luciole.drawing.layering import Edge, Layering, layering
 
 Point = tuple[float, float]
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from luciole.drawing.blobs import Blobs
+from luciole.drawing.text import TIMES, dims, rounded, shown_name
 from luciole.ir import Array, GraphError, LucioleError, Value
 from luciole.ir.analysis.decoded import decoded
 from luciole.ir.blockwise import Blockwise, blocks_of
@@ -16,8 +18,6 @@ from luciole.ir.ops.minifloat import minifloat_of
 from luciole.ir.quantization import Affine
 from luciole.ir.value import element_count
 from luciole.schema.tables import QuantizationParameters
-from luciole.tools.view.blobs import Blobs
-from luciole.tools.view.text import TIMES, dims, rounded, shown_name
 
 Json = dict[str, Any]
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from luciole.drawing.layout import Box
+from luciole.drawing.palette import category
+from luciole.drawing.text import dims, fitted, shown_name, width_of
 from luciole.ir import Op, UnknownOp, Value
 from luciole.ir.analysis.widths import Bits, bits_of
 from luciole.ir.graph import Graph
@@ -14,9 +17,6 @@ from luciole.ir.text.common import code_of, one_line, scalar, shortened
 from luciole.ir.text.options import options_by_name
 from luciole.ir.value import element_count
 from luciole.schema.enums import ActivationFunctionType
-from luciole.tools.view.layout import Box
-from luciole.tools.view.palette import category
-from luciole.tools.view.text import dims, fitted, shown_name, width_of
 
 Json = dict[str, Any]
 

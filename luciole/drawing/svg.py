@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any
 
-from luciole.tools.view.nodes import BAND, HEADER, LABEL, MARGIN, PADDING, ROW
-from luciole.tools.view.palette import CATEGORIES, PLAIN, bits_colour
-from luciole.tools.view.text import fitted
+from luciole.drawing.nodes import BAND, HEADER, LABEL, MARGIN, PADDING, ROW
+from luciole.drawing.palette import CATEGORIES, PLAIN, bits_colour
+from luciole.drawing.text import fitted
 
 Json = dict[str, Any]
 

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from luciole.tools.view.groups import Group
-from luciole.tools.view.layout import Box, Layout, layouts
-from luciole.tools.view.nodes import HEADER, ROW
-from luciole.tools.view.text import fitted, width_of
+from luciole.drawing.groups import Group
+from luciole.drawing.layout import Box, Layout, layouts
+from luciole.drawing.nodes import HEADER, ROW
+from luciole.drawing.text import fitted, width_of
 
 Json = dict[str, Any]
 Item = int | Group | str

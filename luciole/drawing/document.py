@@ -8,21 +8,13 @@ from typing import Any
 
 import numpy as np
 
-import luciole
-from luciole.ir import Graph, Model, Op, UnknownOp, Value
-from luciole.ir.equalization import equalized
-from luciole.ir.findings import Finding, refusal
-from luciole.ir.graph import Signature
-from luciole.ir.text.common import Numbering, one_line, utf8
-from luciole.ir.text.options import options_by_name
-from luciole.tools.view import palette
-from luciole.tools.view.blobs import MOST_BYTES, Blobs
-from luciole.tools.view.drawing import Flow, drawn, flat, group_box, nested
-from luciole.tools.view.groups import Group, grouped
-from luciole.tools.view.layout import Box
-from luciole.tools.view.levels import InputHistogram, Original, layer_name, levels_json
-from luciole.tools.view.measures import Figures
-from luciole.tools.view.nodes import (
+from luciole.drawing import palette
+from luciole.drawing.blobs import MOST_BYTES, Blobs
+from luciole.drawing.flow import Flow, drawn, flat, group_box, nested
+from luciole.drawing.groups import Group, grouped
+from luciole.drawing.layout import Box
+from luciole.drawing.levels import InputHistogram, Original, layer_name, levels_json
+from luciole.drawing.nodes import (
     BAND,
     HEADER,
     LABEL,
@@ -32,10 +24,18 @@ from luciole.tools.view.nodes import (
     end_json,
     op_json,
 )
-from luciole.tools.view.tensors import tensor_json
-from luciole.tools.view.text import shown_name
+from luciole.drawing.tensors import tensor_json
+from luciole.drawing.text import shown_name
+from luciole.ir import Graph, Model, Op, UnknownOp, Value
+from luciole.ir.equalization import equalized
+from luciole.ir.findings import Finding, refusal
+from luciole.ir.graph import Signature
+from luciole.ir.text.common import Numbering, one_line, utf8
+from luciole.ir.text.options import options_by_name
 
 Json = dict[str, Any]
+Figures = dict[str, dict[str, float]]
+"""Measures by key, by operator name."""
 
 FEWEST, COLLAPSE_ABOVE = 24, 400
 """Operators from which on a graph has groups, and above which they are closed at first."""
@@ -69,7 +69,6 @@ def document(subjects: list[Subject], blobs: Blobs) -> Json:
     with np.errstate(all="ignore"):  # constants of a file may hold anything
         models = [model_json(s, f"{m}", blobs) for m, s in enumerate(subjects)]
     return {
-        "luciole": luciole.__version__,
         "title": " and ".join(one_line(s.title, 200) for s in subjects),
         "models": models,
         "measures": [],
