@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Computing(Protocol):
-    """What readers ask of kernels."""
+    """Functions of kernels that readers call."""
 
     def evaluate(self, op: Op, /) -> Sequence[Array]:
         """Compute an operator whose operands are all constant. Raises LucioleError."""
@@ -26,17 +26,17 @@ class Computing(Protocol):
         """
 
     def has_kernel(self, op: Op, /) -> bool:
-        """Tell whether an operator has a kernel for its operands as they are."""
+        """Return whether an operator has a kernel for its operands as they are."""
 
 
 _GIVEN: list[Callable[[], Computing]] = []
 
 
 def compute_with(find: Callable[[], Computing]) -> None:
-    """Let readers compute with what ``find`` returns; it is called when one first does."""
+    """Set the function whose result readers compute with; it is called when one first does."""
     _GIVEN[:] = [find]
 
 
 def computing() -> Computing:
-    """Return what computes."""
+    """Return the kernels that readers compute with."""
     return _GIVEN[0]()

@@ -23,15 +23,15 @@ def load(path: Path_, batch: int | None = None, *, unroll: bool = False) -> Mode
     no reader recognises it, it is damaged or cannot be unrolled, LucioleError when it cannot be
     read or an extra is missing, and ShapeError where operators do not take the batch size.
     """
-    found = read(path, batch, unroll=unroll)
+    imported = read(path, batch, unroll=unroll)
     with named(Path(path)):
-        return found.sound()
+        return imported.sound()
 
 
 def load_with_findings(path: Path_) -> tuple[Model, list[Finding]]:
     """Load a model as ``load`` does and list what is wrong with it instead of refusing it."""
-    found = read(path)
-    return found.model, found.findings
+    imported = read(path)
+    return imported.model, imported.findings
 
 
 def read(path: Path_, batch: int | None = None, *, unroll: bool = False) -> Imported:

@@ -53,7 +53,7 @@ class Hdf5File:
         return [str(name) for name in self._ask(f"group {path!r}", "members", path)]
 
     def has(self, path: str) -> bool:
-        """Tell whether something is stored at a path."""
+        """Return whether something is stored at a path."""
         return bool(self._ask("the file", "has", path))
 
     def attributes(self, path: str) -> list[str]:
@@ -75,8 +75,8 @@ class Hdf5File:
         """
         array = np.empty(element_count(shape) * dtype.itemsize, np.uint8)
         end = first + shape[0] if shape else 0
-        found = self._ask(repr(path), "read", path, first, end, into=array)
-        if found is not array:
+        answer = self._ask(repr(path), "read", path, first, end, into=array)
+        if answer is not array:
             raise FormatError(f"{path!r} is damaged: it is not as long as it says")
         filled: Array = array.view(dtype).reshape(shape)
         return filled
@@ -106,19 +106,19 @@ class Hdf5File:
         return into
 
     def _died(self, what: str) -> FormatError:
-        """Refuse what the process did not survive."""
+        """Refuse a file that the process did not survive."""
         return FormatError(f"{what} is damaged: {_end(self._process.wait())}")
 
 
 def _fill(file: IO[bytes], array: Array) -> int:
-    """Read an array's bytes; how many there were."""
+    """Read an array's bytes; return how many there were."""
     filled = 0
     while filled < array.nbytes:
-        found = file.read(min(array.nbytes - filled, 1 << 20))
-        if not found:
+        chunk = file.read(min(array.nbytes - filled, 1 << 20))
+        if not chunk:
             break
-        array[filled : filled + len(found)] = np.frombuffer(found, np.uint8)
-        filled += len(found)
+        array[filled : filled + len(chunk)] = np.frombuffer(chunk, np.uint8)
+        filled += len(chunk)
     return filled
 
 
@@ -150,7 +150,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _end(code: int) -> str:
-    """Say how the process ended."""
+    """Return a sentence on how the process ended."""
     if hasattr(signal, "SIGPROF") and code == -signal.SIGPROF:
         return "reading it does not end"
     if code < 0:

@@ -20,7 +20,7 @@ import h5py
 import numpy as np
 
 _SPARE_BYTES = 128 << 20
-"""What the library may take besides what is asked for."""
+"""Memory that the library may take besides the bytes that are read."""
 _LARGEST_CHUNK = 16 << 20
 """Bytes: more than that is for datasets that have them."""
 _BYTES_PER_SECOND = 10 << 20
@@ -28,7 +28,7 @@ _LONGEST_TEXT = 64 << 20
 
 
 class RefusedError(Exception):
-    """What is asked for is not read; the sentence says why."""
+    """A request that is not fulfilled; the sentence says why."""
 
 
 class _File:
@@ -49,10 +49,10 @@ class _File:
             with open("/proc/self/statm") as file:
                 used = int(file.read().split()[0]) * resource.getpagesize()
             _, most = resource.getrlimit(resource.RLIMIT_AS)
-            wanted = used + _SPARE_BYTES + 2 * size
+            bound = used + _SPARE_BYTES + 2 * size
             if most != resource.RLIM_INFINITY:
-                wanted = min(wanted, most)
-            resource.setrlimit(resource.RLIMIT_AS, (wanted, most))
+                bound = min(bound, most)
+            resource.setrlimit(resource.RLIMIT_AS, (bound, most))
 
     def open(self) -> None:
         """Do nothing more than was done already."""
@@ -62,7 +62,7 @@ class _File:
         return list(self._at(path, h5py.Group))
 
     def has(self, path: str) -> bool:
-        """Tell whether something is stored at a path."""
+        """Return whether something is stored at a path."""
         *groups, last = _names(path) or [""]
         group = self.file
         for name in groups:
@@ -81,11 +81,11 @@ class _File:
         size = attributes.get_id(name).get_storage_size()
         if attributes.get_id(name).shape != () or size > _LONGEST_TEXT:
             raise RefusedError(f"attribute {name!r} is no text")
-        found = attributes[name]
-        found = found.decode("utf-8", "replace") if isinstance(found, bytes) else found
-        if not isinstance(found, str):
+        content = attributes[name]
+        content = content.decode("utf-8", "replace") if isinstance(content, bytes) else content
+        if not isinstance(content, str):
             raise RefusedError(f"attribute {name!r} is no text")
-        return found
+        return content
 
     def dataset(self, path: str) -> list[Any]:
         """Read the shape and the element type of a dataset."""
@@ -113,12 +113,12 @@ class _File:
         return dataset
 
     def _at(self, path: str, kind: Any) -> Any:
-        """Find what is stored at a path, which must be a group or a dataset."""
+        """Find the object stored at a path, which must be a group or a dataset."""
         names = _names(path)
-        found = self.file
+        entry = self.file
         for number, name in enumerate(names, 1):
-            found = self._child(found, name, kind if number == len(names) else h5py.Group)
-        return found
+            entry = self._child(entry, name, kind if number == len(names) else h5py.Group)
+        return entry
 
     def _child(self, group: Any, name: str, kind: Any) -> Any:
         what, raw = kind.__name__.lower(), _raw(name)
@@ -174,19 +174,19 @@ def _one_line(error: Exception) -> str:
 
 
 def _answer(file: Callable[[], _File], request: list[Any]) -> tuple[dict[str, Any], Any]:
-    """Answer a request: with a line, and with what follows it."""
+    """Answer a request: with a line, and with the bytes that follow it."""
     try:
         opened = file()
         opened.limit(0)
         name, *arguments = request
-        found = _REQUESTS[name](opened, *arguments)
+        answer = _REQUESTS[name](opened, *arguments)
     except RefusedError as error:
         return {"refused": str(error)}, b""
     except Exception as error:  # no list of what a library raises is complete
         return {"damaged": _one_line(error)}, b""
-    if isinstance(found, np.ndarray):
-        return {"bytes": found.nbytes}, found.reshape(-1).view(np.uint8).data
-    return {"found": found, "bytes": 0}, b""
+    if isinstance(answer, np.ndarray):
+        return {"bytes": answer.nbytes}, answer.reshape(-1).view(np.uint8).data
+    return {"found": answer, "bytes": 0}, b""
 
 
 def main(path: str, seconds: float) -> None:

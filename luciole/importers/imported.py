@@ -1,4 +1,4 @@
-"""Hold what reading a file gives."""
+"""Hold the result of reading a file."""
 
 from __future__ import annotations
 

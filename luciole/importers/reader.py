@@ -1,4 +1,4 @@
-"""Find what reads a model: one reader for each kind of file.
+"""Find the readers of models: one for each kind of file.
 
 A reader is a class in the ``__init__`` of a folder beside this file, where it is found: reading
 another kind of file means another folder, and nothing else. The ``__init__`` imports nothing heavy
@@ -57,10 +57,10 @@ class ModelReader(ABC):
 
     @abstractmethod
     def recognises(self, start: bytes) -> bool:
-        """Tell whether a file that starts with these bytes is of this kind."""
+        """Return whether a file that starts with these bytes is of this kind."""
 
     def recognises_folder(self, path: Path) -> bool:
-        """Tell whether a folder is of this kind."""
+        """Return whether a folder is of this kind."""
         return False
 
     @abstractmethod
@@ -84,16 +84,16 @@ class ModelReader(ABC):
         raise FormatError(f"{listed(self.forms)} is read by its path, not from bytes")
 
 
-def fixed(found: Imported, batch: int) -> Imported:
+def fixed(imported: Imported, batch: int) -> Imported:
     """Give the inputs of a model that was read a batch size where theirs is open.
 
     Raises ShapeError where operators do not take it.
     """
     from luciole.ir.passes.fix_batch import fix_batch
 
-    if found.model.graphs:
-        fix_batch(found.model.graph, batch)
-    return found
+    if imported.model.graphs:
+        fix_batch(imported.model.graph, batch)
+    return imported
 
 
 @cache
@@ -109,7 +109,7 @@ def readers() -> tuple[ModelReader, ...]:
 
 
 def readable() -> str:
-    """List what can be read: ".circle, .tflite, ... or SavedModel"."""
+    """List the files that can be read: ".circle, .tflite, ... or SavedModel"."""
     return listed(form for reader in readers() for form in reader.forms)
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from luciole.importers.imported import Imported
 
 _COMMENT = b"#"
-"""What a recipe may start with, but no offset of a table: those are multiples of 4."""
+"""First byte that a recipe may have, but no offset of a table: those are multiples of 4."""
 
 
 class CircleReader(ModelReader):

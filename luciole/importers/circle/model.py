@@ -29,7 +29,7 @@ _NO_CODE = -1
 
 _KNOWN_TYPES = frozenset(TensorType)
 _UNKNOWN_TYPE = TensorType.VARIANT
-"""What stands for an element type that is not known: its elements have no size."""
+"""Element type in place of one that is not known: its elements have no size."""
 
 T = TypeVar("T")
 
@@ -41,14 +41,14 @@ def import_model(data: Bytes) -> tuple[Model, list[Finding]]:
     What is damaged is left out. Constants stay views of ``data``. Raises FormatError where the
     bytes are no such file at all.
     """
-    found = read_damaged(data)
-    importer = _Importer(found.root, np.frombuffer(data, np.uint8))
+    contents = read_damaged(data)
+    importer = _Importer(contents.root, np.frombuffer(data, np.uint8))
     model = importer.model()
     damaged = [
         Finding(Severity.ERROR, "BYTES", fault.place or "model", fault.sentence)
-        for fault in found.faults
+        for fault in contents.faults
     ]
-    lost = [Finding(Severity.WARNING, "UNKNOWN_FIELD", "model", line) for line in found.unknown]
+    lost = [Finding(Severity.WARNING, "UNKNOWN_FIELD", "model", line) for line in contents.unknown]
     return model, damaged + importer.findings + lost + verify(model)
 
 
@@ -132,14 +132,14 @@ class _Importer:
         return self._behind_tables(offset, size, path)
 
     def _pick(self, items: Sequence[T], index: int, path: str, what: str) -> T | None:
-        """Find what a number of the file speaks of, None where there is no such thing."""
-        found = self._pick_all(items, [index], path, what)
-        return found[0]
+        """Find the item with a number of the file, None where there is none."""
+        picked = self._pick_all(items, [index], path, what)
+        return picked[0]
 
     def _picked(
         self, items: Sequence[T], numbers: NDArray[np.int32] | None, path: str, what: str
     ) -> list[T]:
-        """Find what several numbers speak of, without those that speak of nothing."""
+        """Find the items with several numbers, without numbers that have none."""
         return [x for x in self._pick_all(items, _ints(numbers), path, what) if x is not None]
 
     def _pick_all(
@@ -147,8 +147,8 @@ class _Importer:
     ) -> list[T | None]:
         wrong = [n for n in numbers if not 0 <= n < len(items)]
         if wrong:
-            more = f", nor do {len(wrong) - 1} more" if len(wrong) > 1 else ""
-            sentence = f"{what} {wrong[0]} does not exist{more}: there are {len(items)}"
+            others = f", nor do {len(wrong) - 1} more" if len(wrong) > 1 else ""
+            sentence = f"{what} {wrong[0]} does not exist{others}: there are {len(items)}"
             self._error("REFERENCE", path, sentence)
         return [items[n] if 0 <= n < len(items) else None for n in numbers]
 
@@ -213,19 +213,19 @@ class _Importer:
     def _operands(self, graph: Graph, operator: tables.Operator, path: str) -> list[Value | None]:
         """List an operator's operands; -1 says that one is absent."""
         numbers = _ints(operator.inputs)
-        given = [n for n in numbers if n != _ABSENT]
-        found = iter(self._pick_all(graph.values, given, path, "tensor"))
-        return [None if n == _ABSENT else next(found) for n in numbers]
+        present = [n for n in numbers if n != _ABSENT]
+        operands = iter(self._pick_all(graph.values, present, path, "tensor"))
+        return [None if n == _ABSENT else next(operands) for n in numbers]
 
     def _results(self, graph: Graph, operator: tables.Operator, path: str) -> list[Value]:
         """List an operator's results without those that another one computes."""
-        found: dict[Value, None] = {}
+        results: dict[Value, None] = {}
         for value in self._picked(graph.values, operator.outputs, path, "tensor"):
-            if value.producer is not None or value in found:
+            if value.producer is not None or value in results:
                 self._error("COMPUTED_TWICE", path, f"tensor {value.name!r} is computed twice")
                 continue
-            found[value] = None
-        return list(found)
+            results[value] = None
+        return list(results)
 
     def _signature(self, index: int, table: tables.SignatureDef) -> Signature | None:
         path = f"signature_defs[{index}] {table.signature_key!r}"

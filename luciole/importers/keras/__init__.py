@@ -15,7 +15,7 @@ _HDF5 = b"\x89HDF\r\n\x1a\n"
 
 
 class KerasReader(ModelReader):
-    """Reads what Keras and TensorFlow save, through TensorFlow's own converter."""
+    """Reads models that Keras and TensorFlow save, through TensorFlow's own converter."""
 
     name = "Keras and TensorFlow"
     extensions = (".keras", ".h5")
@@ -46,5 +46,5 @@ class KerasReader(ModelReader):
         """Convert a file without loops. Raises what ``convert.load`` does."""
         from luciole.importers.keras import convert
 
-        found = convert.load(path, batch, unroll=True)
-        return found if batch is None else fixed(found, batch)
+        imported = convert.load(path, batch, unroll=True)
+        return imported if batch is None else fixed(imported, batch)

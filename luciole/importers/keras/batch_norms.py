@@ -66,5 +66,5 @@ def _read(rows: Array, maker: Any, norm: Any) -> KerasBatchNorm:
     bias = np.zeros(count) if maker.bias is None else np.asarray(maker.bias)
     gamma = np.ones(count) if norm.gamma is None else np.asarray(norm.gamma)
     beta = np.zeros(count) if norm.beta is None else np.asarray(norm.beta)
-    moments = np.asarray(norm.moving_mean), np.asarray(norm.moving_variance)
-    return KerasBatchNorm(rows, bias, gamma, beta, *moments, float(norm.epsilon))
+    mean, variance = np.asarray(norm.moving_mean), np.asarray(norm.moving_variance)
+    return KerasBatchNorm(rows, bias, gamma, beta, mean, variance, float(norm.epsilon))

@@ -62,7 +62,7 @@ def load(path: Path, batch: int | None = None, *, unroll: bool = False) -> Impor
 
 
 def _unroll(framework: ModuleType, path: Path, model: Any) -> None:
-    """Let recurrent layers be computed step by step. Raises FormatError where there are none."""
+    """Make recurrent layers compute step by step. Raises FormatError where there are none."""
     parts = model._flatten_layers(include_self=False)
     recurrent = [layer for layer in parts if isinstance(layer, framework.keras.layers.RNN)]
     if not recurrent:
@@ -129,11 +129,12 @@ def _with_batch(framework: ModuleType, keras_model: Any, batch: int) -> Model:
 
     inputs = getattr(keras_model, "input", None)  # a Sequential model that was loaded has none
     inputs = keras_model.inputs[0] if inputs is None else inputs
-    wanted = keras.tree.map_structure(spec, inputs)
+    signature = keras.tree.map_structure(spec, inputs)
     archive = keras.export.ExportArchive()
     archive.track(keras_model)
     archive.add_endpoint(
-        name, framework.function(lambda given: keras_model(given), input_signature=[wanted])
+        name,
+        framework.function(lambda arguments: keras_model(arguments), input_signature=[signature]),
     )
     with tempfile.TemporaryDirectory() as folder:
         archive.write_out(folder, verbose=False)
@@ -153,7 +154,9 @@ def _from_saved_model(framework: ModuleType, path: Path) -> Model:
 
 
 def _reason(error: Exception) -> str:
-    """Say what failed in the user's words where these are known, else in TensorFlow's first."""
+    """Return the reason of a failure in the user's words where these are known, else in
+    TensorFlow's first.
+    """
     if "TensorListReserve" in str(error):
         return (
             "its recurrent layers have an open batch size: import the Keras file instead, or "
@@ -176,18 +179,18 @@ def _read(framework: ModuleType, path: Path) -> Any:
 
 
 def _check_version(what: str, version: str) -> None:
-    """Raise LucioleError for a Keras that does what files say (CVE-2025-9905 and others)."""
-    found = tuple(int(number) for number in re.findall("[0-9]+", version)[:3])
-    if found < OLDEST_KERAS:
-        wanted = ".".join(map(str, OLDEST_KERAS))
+    """Raise LucioleError for a Keras that runs programs in files (CVE-2025-9905 and others)."""
+    numbers = tuple(int(number) for number in re.findall("[0-9]+", version)[:3])
+    if numbers < OLDEST_KERAS:
+        oldest = ".".join(map(str, OLDEST_KERAS))
         raise LucioleError(
             f"{what}: Keras {version} may run programs in files that it loads: "
-            f"pip install 'keras>={wanted}'"
+            f"pip install 'keras>={oldest}'"
         )
 
 
 def _is_registered(framework: ModuleType, name: str) -> bool:
-    """Tell whether this process registered a class or function of its own with Keras."""
+    """Return whether this process registered a class or function of its own with Keras."""
     return framework.keras.utils.get_registered_object(name) is not None
 
 
@@ -209,7 +212,9 @@ def tensorflow(what: str) -> ModuleType:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep what TensorFlow prints while it loads and converts away from the user's terminal."""
+    """Keep messages that TensorFlow prints while it loads and converts away from the user's
+    terminal.
+    """
     with open(os.devnull, "w") as nowhere:
         saved = os.dup(1), os.dup(2)
         try:

@@ -30,14 +30,16 @@ def order_as_keras(model: Model, keras_model: Any) -> None:
 
 
 def _sorted(named: _Named, names: Sequence[str]) -> _Named:
-    """Sort what has just these names; names of a dict of outputs stay as Keras sorts them."""
-    found = dict(named)
-    if len(named) != len(names) or found.keys() != set(names):
+    """Sort pairs that have just these names; names of a dict of outputs stay as Keras sorts
+    them.
+    """
+    by_name = dict(named)
+    if len(named) != len(names) or by_name.keys() != set(names):
         return named
-    return [(name, found[name]) for name in names]
+    return [(name, by_name[name]) for name in names]
 
 
 def _as_named(values: Sequence[Value], named: _Named) -> list[Value]:
     """Sort values as a signature has them, unless it leaves some out or has one twice."""
-    wanted = [value for _, value in named]
-    return wanted if sorted(map(id, wanted)) == sorted(map(id, values)) else list(values)
+    ordered = [value for _, value in named]
+    return ordered if sorted(map(id, ordered)) == sorted(map(id, values)) else list(values)

@@ -1,4 +1,5 @@
-"""Find what a Keras file would make Keras run: in its configuration, before Keras reads it.
+"""Find the programs that a Keras file would make Keras run: in its configuration, before Keras
+reads it.
 
 A ``.keras`` file is a zip archive with ``config.json``, a ``.h5`` file has such a text as an
 attribute. Every object in it names a class or a function, and Keras makes what it names. Some of
@@ -50,8 +51,8 @@ def refuse_programs(path: Path, registered: Registered) -> None:
     except Exception as error:  # no list of what libraries raise on damaged files is complete
         why = shorten(" ".join(str(error).split()) or type(error).__name__)
         raise FormatError(f"{path.name}: its configuration cannot be read: {why}") from None
-    for found in _objects(config):
-        program = _program(found, registered)
+    for entry in _objects(config):
+        program = _program(entry, registered)
         if program is not None:
             raise FormatError(f"{path.name}: Keras would run {program}; {_HINT}")
 
@@ -85,27 +86,27 @@ def _objects(config: Any) -> Iterator[dict[str, Any]]:
     """Find everything in a configuration that names a class or a function, at any depth."""
     left = [config]
     while left:
-        found = left.pop()
-        if isinstance(found, dict):
-            left += found.values()
-            if "class_name" in found:
-                yield found
-        elif isinstance(found, list):
-            left += found
+        entry = left.pop()
+        if isinstance(entry, dict):
+            left += entry.values()
+            if "class_name" in entry:
+                yield entry
+        elif isinstance(entry, list):
+            left += entry
 
 
-def _program(found: dict[str, Any], registered: Registered) -> str | None:
-    """Find what an object would run, None for what models are made of."""
-    name, module = found["class_name"], found.get("module")
-    inner = found.get("config")
+def _program(entry: dict[str, Any], registered: Registered) -> str | None:
+    """Find the program that an object would run, None for objects that models are made of."""
+    name, module = entry["class_name"], entry.get("module")
+    inner = entry.get("config")
     if not isinstance(name, str):
         return f"what is called {quoted(name)}"
     if name in _PROGRAMS:
         layer = inner.get("name") if isinstance(inner, dict) else None
         return f"a program: {quoted(layer or name)} is a {name}"
     is_function = name == "function"
-    wanted = inner if is_function else found.get("registered_name", name)
-    if module is None or (isinstance(wanted, str) and registered(wanted)):
+    registered_name = inner if is_function else entry.get("registered_name", name)
+    if module is None or (isinstance(registered_name, str) and registered(registered_name)):
         return None
     if is_function and module == "builtins":
         return None  # the name of an activation, a loss, ...
@@ -116,7 +117,7 @@ def _program(found: dict[str, Any], registered: Registered) -> str | None:
 
 
 def _is_of_models(module: str) -> bool:
-    """Tell whether a module is one of those of Keras that models are made of."""
+    """Return whether a module is one of those of Keras that models are made of."""
     keras, *parts = module.split(".")
     area = next((part for part in parts if part not in ("src", "_legacy", "legacy")), None)
     return keras == "keras" and (area is None or area in _OBJECTS)

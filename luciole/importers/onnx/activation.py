@@ -23,7 +23,7 @@ from luciole.ir.ops.softmax import LogSoftmax, Softmax
 
 @rule("Relu")
 def relu(k: Building, node: Node) -> Value:
-    """Let nothing below 0 pass."""
+    """Cut numbers below 0 off."""
     if node[0].dtype in FLOATS:
         return k.add(activations.Relu(node[0]))
     return k.add(binary.Maximum(node[0], k.like(node[0], 0)))
@@ -31,7 +31,9 @@ def relu(k: Building, node: Node) -> Value:
 
 @rule("Clip")
 def clip(k: Building, node: Node) -> Value:
-    """Bring what is outside of two limits to these; RELU6 and its like where these are its own."""
+    """Bring numbers outside of two limits to the nearer one; RELU6 and its like where the limits
+    are its own.
+    """
     x, low, high = node[0], node.get(1), node.get(2)
     low = k.like(x, node.number("min")) if node.has("min") else low
     high = k.like(x, node.number("max")) if node.has("max") else high
@@ -55,8 +57,8 @@ def elu(k: Building, node: Node) -> Value:
     """Compute x above 0 and alpha (e^(x / beta) - 1) below, times gamma: Celu has beta alpha."""
     x = node[0]
     alpha = node.number("alpha", 1.67326319217681884765625 if node.kind == "Selu" else 1.0)
-    given = x if node.kind != "Celu" else k.add(binary.Div(x, k.like(x, alpha)))
-    below = k.add(activations.Elu(given))
+    scaled = x if node.kind != "Celu" else k.add(binary.Div(x, k.like(x, alpha)))
+    below = k.add(activations.Elu(scaled))
     if alpha != 1.0:
         below = k.add(binary.Minimum(below, k.like(x, 0)))
         below = k.add(binary.Mul(below, k.like(x, alpha)))
@@ -68,13 +70,13 @@ def elu(k: Building, node: Node) -> Value:
 
 @rule("LeakyRelu")
 def leaky_relu(k: Building, node: Node) -> Value:
-    """Multiply what is below 0."""
+    """Multiply numbers below 0."""
     return k.add(LeakyRelu(node[0], alpha=node.number("alpha", 0.01)))
 
 
 @rule("PRelu")
 def prelu(k: Building, node: Node) -> Value:
-    """Multiply what is below 0 by a slope of each channel."""
+    """Multiply numbers below 0 by a slope of each channel."""
     x, slope = node[0], node[1]
     if node.opset < 7 and len(slope.shape) == 1 and len(x.shape) > 1:
         slope = k.reshape(slope, (*slope.shape, *[1] * (len(x.shape) - 2)))

@@ -53,9 +53,10 @@ _LONGEST_NAME = 1000
 
 
 class Budget:
-    """What computing while a file is read may still take: files say large numbers with few
-    bytes. All results together take at most ``size`` bytes, which bounds the time, and so do all
-    arrays that live at a time while ``counted`` is entered, those on the way to a result included.
+    """Memory that computing while a file is read may still take: files ask for large arrays with
+    few bytes. All results together take at most ``size`` bytes, which bounds the time, and so do
+    all arrays that live at a time while ``counted`` is entered, those on the way to a result
+    included.
     """
 
     def __init__(self, size: int, nodes: int = 200_000) -> None:
@@ -83,7 +84,7 @@ IN_DOUBLE: dict[type[Op], type[Op]] = {
     Minimum: StablehloMinimum,
     Mul: StablehloMultiply,
 }
-"""What computes with float64 in an operator's place."""
+"""Operators that compute with float64 in another one's place."""
 
 
 class Building:
@@ -141,13 +142,13 @@ class Building:
         elsewhere.
         """
         cls = IN_DOUBLE.get(type(op))
-        given = [v for v in op.operands if v is not None]
-        open_ = any(None in v.shape for v in given)
-        if cls is None or open_ or any(v.dtype != TensorType.FLOAT64 for v in given):
+        operands = [v for v in op.operands if v is not None]
+        open_ = any(None in v.shape for v in operands)
+        if cls is None or open_ or any(v.dtype != TensorType.FLOAT64 for v in operands):
             return None
-        dims = np.array(np.broadcast_shapes(*(self.dims(v) for v in given)), np.int32)
+        dims = np.array(np.broadcast_shapes(*(self.dims(v) for v in operands)), np.int32)
         shape = self.constant(dims)
-        same = [v if v.shape == tuple(dims) else self.add(BroadcastTo(v, shape)) for v in given]
+        same = [v if v.shape == tuple(dims) else self.add(BroadcastTo(v, shape)) for v in operands]
         op.set_operands(())
         return [self.make(cls, same)]
 
@@ -205,8 +206,10 @@ class Building:
 
     def held(self, array: ArrayLike, name: str = "", dtype: TensorType | None = None) -> Value:
         """Add a constant that the file holds, or that is paid already."""
-        given = np.array(array, order="C")
-        return self.graph.add_constant(name or self.name(f"{self.prefix}/constant"), given, dtype)
+        contents = np.array(array, order="C")
+        return self.graph.add_constant(
+            name or self.name(f"{self.prefix}/constant"), contents, dtype
+        )
 
     def filled(self, dims: Sequence[int], number: float, dtype: DTypeLike = np.float32) -> Array:
         """Make an array of one number, [dims]. Raises RefusedError where the file may not take so
@@ -217,21 +220,21 @@ class Building:
 
     def int32(self, numbers: ArrayLike) -> Value:
         """Add INT32 numbers: extents, places, padding. Raises RefusedError for larger ones."""
-        given = np.asarray(numbers, np.int64)
-        if given.size and not -(1 << 31) <= given.min() <= given.max() < 1 << 31:
-            raise RefusedError(f"a number of it has more than 32 bits: {abs(given).max()}")
-        return self.constant(given.astype(np.int32))
+        integers = np.asarray(numbers, np.int64)
+        if integers.size and not -(1 << 31) <= integers.min() <= integers.max() < 1 << 31:
+            raise RefusedError(f"a number of it has more than 32 bits: {abs(integers).max()}")
+        return self.constant(integers.astype(np.int32))
 
     def like(self, value: Value, number: ArrayLike) -> Value:
         """Add a constant of a value's element type. Raises RefusedError for an integer that has no
         such number.
         """
-        kind, given = numpy_type(value.dtype), np.asarray(number)
+        kind, exact = numpy_type(value.dtype), np.asarray(number)
         with np.errstate(invalid="ignore"):
-            found = given.astype(kind)
-        if kind.kind in "iu" and (found != given).any():
-            raise RefusedError(f"{value.dtype.name} does not hold {quoted(given.tolist())}")
-        return self.constant(found)
+            converted = exact.astype(kind)
+        if kind.kind in "iu" and (converted != exact).any():
+            raise RefusedError(f"{value.dtype.name} does not hold {quoted(exact.tolist())}")
+        return self.constant(converted)
 
     def name(self, hint: str) -> str:
         """Make a name that nothing has yet."""
@@ -262,10 +265,10 @@ class Building:
         codes = codes_of(value)
         if codes is not None:
             return self._transposed_codes(codes, order)
-        found = self.add(Transpose(value, self.constant(np.array(order, np.int32))))
-        if found.is_constant and not value.users:
-            found.name, value.name = value.name, found.name
-        return found
+        transposed = self.add(Transpose(value, self.constant(np.array(order, np.int32))))
+        if transposed.is_constant and not value.users:
+            transposed.name, value.name = value.name, transposed.name
+        return transposed
 
     def _transposed_codes(self, codes: Value, order: Sequence[int]) -> Value:
         """Exchange the axes of constant integers that a DEQUANTIZE reads."""
@@ -296,9 +299,9 @@ class Building:
         open_ = sum(n is None for n in dims)
         if open_ > 1:
             raise RefusedError("more than one extent of its result is not known")
-        wanted = [-1 if n is None else int(n) for n in dims]
+        extents = [-1 if n is None else int(n) for n in dims]
         return self.add(
-            Reshape(value, self.constant(np.array(wanted, np.int32)), new_shape=tuple(wanted))
+            Reshape(value, self.constant(np.array(extents, np.int32)), new_shape=tuple(extents))
         )
 
     def cast(self, value: Value, dtype: TensorType) -> Value:
@@ -372,18 +375,18 @@ def _refuse_large(op: Op) -> None:
 
 
 def _keep_scale(op: Op) -> None:
-    """Let the result of an operator that moves integers have their scale."""
-    wanted = op.quant.result if op.quant is not None else None
-    if not isinstance(wanted, Like):
+    """Give the result of an operator that moves integers the scale of these."""
+    rule = op.quant.result if op.quant is not None else None
+    if not isinstance(rule, Like):
         return
-    given = op.given_operands().get(wanted.operands[0])
-    if given is not None and given.quantization is not None and is_single(given):
+    source = op.given_operands().get(rule.operands[0])
+    if source is not None and source.quantization is not None and is_single(source):
         for result in op.results:
-            result.quantization = given.quantization if result.dtype == given.dtype else None
+            result.quantization = source.quantization if result.dtype == source.dtype else None
 
 
 def is_single(value: Value) -> bool:
-    """Tell whether a value has one scale."""
+    """Return whether a value has one scale."""
     affine = Affine.given(value)
     return affine is not None and affine.scale.size == 1
 
@@ -400,12 +403,12 @@ def codes_of(value: Value) -> Value | None:
 
 
 def is_fixed(value: Value) -> bool:
-    """Tell whether a value is constant, as it is or as integers."""
+    """Return whether a value is constant, as it is or as integers."""
     return value.is_constant or codes_of(value) is not None
 
 
 def _means_quantized(op: Op) -> bool:
-    """Tell whether a kernel would take narrow integers for quantized numbers, which these are
+    """Return whether a kernel would take narrow integers for quantized numbers, which these are
     not.
     """
     plain = BitwiseXor | RightShift | StablehloBinary
@@ -422,5 +425,5 @@ def numpy_type(dtype: TensorType) -> np.dtype[np.generic]:
 
     if dtype not in NUMPY:
         raise RefusedError(f"{dtype.name} is not computed")
-    found: np.dtype[np.generic] = NUMPY[dtype]
-    return found
+    array_type: np.dtype[np.generic] = NUMPY[dtype]
+    return array_type

@@ -56,25 +56,25 @@ def array_of(tensor: TensorProto, folder: Path | None) -> tuple[Array, TensorTyp
 def _check_length(tensor: TensorProto, dtype: TensorType, shape: tuple[int, ...]) -> None:
     """Raise FormatError where the contents are not what the shape says."""
     count = element_count(shape)
-    wanted: int | None = count
-    found = len(tensor.string_data) if dtype == TensorType.STRING else _numbers(tensor, dtype)
+    expected: int | None = count
+    held = len(tensor.string_data) if dtype == TensorType.STRING else _numbers(tensor, dtype)
     if tensor.HasField("raw_data"):
-        wanted, found = byte_count(dtype, count), len(tensor.raw_data)
-    if wanted != found:
+        expected, held = byte_count(dtype, count), len(tensor.raw_data)
+    if expected != held:
         raise FormatError(
-            f"tensor {quoted(tensor.name)} of shape {list(shape)} holds {found}, not {wanted}"
+            f"tensor {quoted(tensor.name)} of shape {list(shape)} holds {held}, not {expected}"
         )
 
 
 def _numbers(tensor: TensorProto, dtype: TensorType) -> int:
     """Count the elements in the lists of numbers: complex ones take two, narrow ones less."""
     lists = (tensor.float_data, tensor.int32_data, tensor.int64_data)
-    found = max(map(len, (*lists, tensor.double_data, tensor.uint64_data)))
+    longest = max(map(len, (*lists, tensor.double_data, tensor.uint64_data)))
     if dtype in (TensorType.COMPLEX64, TensorType.COMPLEX128):
-        return found // 2
+        return longest // 2
     if dtype in PACKED:
-        return element_count(tensor.dims) if found == -(-element_count(tensor.dims) // 2) else -1
-    return found
+        return element_count(tensor.dims) if longest == -(-element_count(tensor.dims) // 2) else -1
+    return longest
 
 
 def _outside(
@@ -143,20 +143,20 @@ def _place(said: Mapping[str, str], key: str, name: str) -> int:
 
 
 def attribute_value(attribute: AttributeProto, folder: Path | None) -> object:
-    """Read what an attribute holds: a number, a text, an array, a graph, a list, or the proto of
-    what has no form here.
+    """Read an attribute's value: a number, a text, an array, a graph, a list, or the proto of a
+    value that has no form here.
     """
     from onnx import AttributeProto, helper
 
     if attribute.type == AttributeProto.TENSOR:
         return array_of(attribute.t, folder)[0]
-    found: object = helper.get_attribute_value(attribute)
-    if isinstance(found, bytes):
-        return found.decode("utf-8", "replace")
-    if isinstance(found, str | int | float):
-        return found
+    value: object = helper.get_attribute_value(attribute)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, str | int | float):
+        return value
     if attribute.type == AttributeProto.STRINGS:
         return [text.decode("utf-8", "replace") for text in attribute.strings]
     if attribute.type in (AttributeProto.INTS, AttributeProto.FLOATS):
         return list(attribute.ints or attribute.floats)
-    return found
+    return value

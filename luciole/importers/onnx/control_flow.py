@@ -43,9 +43,9 @@ def loop(k: Building, node: Node) -> list[Value | None]:
     while going and step < count:
         if step >= MOST_STEPS:
             raise RefusedError(f"it takes more than {MOST_STEPS} steps")
-        given = [k.constant(np.int64(step)), k.constant(np.bool_(True)), *state]
-        condition, *found = k.nodes.inner(k, body, given)
-        state, shown = found[: len(state)], found[len(state) :]
+        arguments = [k.constant(np.int64(step)), k.constant(np.bool_(True)), *state]
+        condition, *results = k.nodes.inner(k, body, arguments)
+        state, shown = results[: len(state)], results[len(state) :]
         for values, value in zip(seen, shown, strict=True):
             values.append(value)
         step += 1
@@ -72,15 +72,15 @@ def scan(k: Building, node: Node) -> list[Value | None]:
     shift = 1 if node.opset < 9 else 0
     if shift:
         raise RefusedError(f"its version {node.opset} is not done")
-    given = [node[slot] for slot in range(len(node.operands))]
-    if not 0 < count <= len(given):
-        raise RefusedError(f"it scans {count} of {len(given)} operands")
-    state, scanned = given[: len(given) - count], given[len(given) - count :]
+    operands = [node[slot] for slot in range(len(node.operands))]
+    if not 0 < count <= len(operands):
+        raise RefusedError(f"it scans {count} of {len(operands)} operands")
+    state, scanned = operands[: len(operands) - count], operands[len(operands) - count :]
     slices = _slices(k, node, scanned)
     seen: list[list[Value]] = [[] for _ in body.output[len(state) :]]
     for parts in zip(*slices, strict=True):
-        found = k.nodes.inner(k, body, [*state, *parts])
-        state, shown = found[: len(state)], found[len(state) :]
+        results = k.nodes.inner(k, body, [*state, *parts])
+        state, shown = results[: len(state)], results[len(state) :]
         for values, value in zip(seen, shown, strict=True):
             values.append(value)
     turned = node.integers("scan_output_directions", [0] * len(seen))
@@ -94,14 +94,14 @@ def _place(values: Sequence[Value], axis: int) -> int:
 
 
 def _slices(k: Building, node: Node, scanned: Sequence[Value]) -> list[list[Value]]:
-    """Cut what is scanned into the slices of each step."""
+    """Cut scanned values into the slices of each step."""
     axes = node.integers("scan_input_axes", [0] * len(scanned))
     turned = node.integers("scan_input_directions", [0] * len(scanned))
-    found = []
+    by_step = []
     for value, axis, turn in zip(scanned, axes, turned, strict=True):
         parts = slices(k, value, k.axis(axis, value))
-        found.append(parts[::-1] if turn else parts)
-    return found
+        by_step.append(parts[::-1] if turn else parts)
+    return by_step
 
 
 def slices(k: Building, value: Value, axis: int) -> list[Value]:

@@ -39,7 +39,7 @@ def first(k: Building, value: Value) -> Value:
 
 
 def lifted(k: Building, value: Value) -> Value:
-    """Give what has one axis besides batch and channels a second one, before it."""
+    """Give a tensor with one axis besides batch and channels a second one, before it."""
     if len(value.shape) != 3:
         return value
     batch, channels, extent = value.shape
@@ -145,8 +145,8 @@ def grouped(
         return convolve(image[0], w[0], bias)
     images, filters = (_parts(k, value, axis, groups) for value, axis in (image, w))
     biases = [None] * groups if bias is None else _parts(k, bias, 0, groups)
-    found = [convolve(*part) for part in zip(images, filters, biases, strict=True)]
-    return k.add(Concatenation(tuple(found), axis=len(found[0].shape) - 1))
+    results = [convolve(*part) for part in zip(images, filters, biases, strict=True)]
+    return k.add(Concatenation(tuple(results), axis=len(results[0].shape) - 1))
 
 
 def _parts(k: Building, value: Value, axis: int, count: int) -> list[Value]:
@@ -160,7 +160,7 @@ def _parts(k: Building, value: Value, axis: int, count: int) -> list[Value]:
 
 @rule("ConvTranspose")
 def conv_transpose(k: Building, node: Node) -> Value:
-    """Let each element add the filter times itself to a window of the result."""
+    """Add, for each element, the filter times it to a window of the result."""
     x, w = node[0], node[1]
     windows = windows_of(node, x.shape, k.dims(w)[2:])
     groups = node.integer("group", 1)
@@ -188,18 +188,18 @@ def _result_sizes(
     given: ONNX's ConvTranspose.
     """
     rows = zip(extents, windows.strides, windows.spans(), extra, strict=True)
-    whole = [(n - 1) * stride + span + more for n, stride, span, more in rows]
+    whole = [(n - 1) * stride + span + added for n, stride, span, added in rows]
     auto = node.text("auto_pad", "NOTSET")
-    wanted = node.integers("output_shape", [])[-windows.axes :]
-    if auto.startswith("SAME") and not wanted:
-        wanted = [n * stride for n, stride in zip(extents, windows.strides, strict=True)]
-    if not wanted:
+    sizes = node.integers("output_shape", [])[-windows.axes :]
+    if auto.startswith("SAME") and not sizes:
+        sizes = [n * stride for n, stride in zip(extents, windows.strides, strict=True)]
+    if not sizes:
         return [n - int(pads.sum()) for n, pads in zip(whole, windows.pads, strict=True)]
-    for axis, (have, want) in enumerate(zip(whole, wanted, strict=True)):
+    for axis, (have, want) in enumerate(zip(whole, sizes, strict=True)):
         cut = max(0, have - want)
         small = cut // 2
         windows.pads[axis] = (cut - small, small) if auto == "SAME_LOWER" else (small, cut - small)
-    return wanted
+    return sizes
 
 
 def _spread(k: Building, w: Value, windows: Windows) -> tuple[Value, Windows]:
@@ -249,7 +249,7 @@ def _transposed(
 
 
 def _is_same(windows: Windows, sizes: Sequence[int], extents: Shape) -> bool:
-    """Tell whether padding is what SAME has of a convolution from the result to the data."""
+    """Return whether padding is what SAME has of a convolution from the result to the data."""
     if windows.axes != 2 or not windows.pads.any():
         return False
     rows = zip(sizes, extents, windows.kernel, windows.strides, windows.pads[:, 0], strict=True)
@@ -268,11 +268,11 @@ def _whole(x: Value, windows: Windows) -> list[int]:
 
 def _window(k: Building, image: Value, begin: list[int], sizes: list[int]) -> Value:
     """Cut a part of an image, adding zeros where it reaches beyond."""
-    more = [
+    beyond = [
         max(0, b + n - int(e or 0)) for b, n, e in zip(begin, sizes, image.shape[1:-1], strict=True)
     ]
-    if any(more):
-        table = np.array([(0, 0), *((0, m) for m in more), (0, 0)], np.int64)
+    if any(beyond):
+        table = np.array([(0, 0), *((0, m) for m in beyond), (0, 0)], np.int64)
         image = padded(k, image, table, k.like(image, 0))
     if not any(begin) and list(image.shape[1:-1]) == sizes:
         return image

@@ -29,12 +29,13 @@ def non_max_suppression(k: Building, node: Node) -> Value:
         return k.constant(np.zeros((0, 3), np.int64))
     if node.flag("center_point_box"):
         boxes = _corners(k, boxes)
-    limits = k.constant(np.int32(most)), _overlap(k, node), _least(k, node)
+    limit, overlap, least = k.constant(np.int32(most)), _overlap(k, node), _least(k, node)
     rows = []
     images = zip(slices(k, boxes, 0), slices(k, scores, 0), strict=True)
     for i, (corners, of_image) in enumerate(images):
         for j, of_class in enumerate(slices(k, of_image, 0)):
-            places, valid = k.several(NonMaxSuppressionV4(corners, of_class, *limits))
+            choice = NonMaxSuppressionV4(corners, of_class, limit, overlap, least)
+            places, valid = k.several(choice)
             rows.append(_rows(k, places, valid, (i, j)))
     return joined(k, rows, 0)
 
@@ -53,17 +54,17 @@ def _corners(k: Building, boxes: Value) -> Value:
 
 def _overlap(k: Building, node: Node) -> Value:
     """Read the share above which boxes go, the next number: there circle's go at the share."""
-    given = node.get(3)
-    if given is not None and given.data is None:
-        return k.add(binary.Mul(k.reshape(given, ()), k.like(given, 1 + 2.0**-23)))
-    share = 0.0 if given is None else k.known(given).reshape(-1)[0]
+    threshold = node.get(3)
+    if threshold is not None and threshold.data is None:
+        return k.add(binary.Mul(k.reshape(threshold, ()), k.like(threshold, 1 + 2.0**-23)))
+    share = 0.0 if threshold is None else k.known(threshold).reshape(-1)[0]
     return k.constant(np.nextafter(np.float32(share), np.float32(2)))
 
 
 def _least(k: Building, node: Node) -> Value:
     """Read the score that boxes must be above."""
-    given = node.get(4)
-    return k.constant(np.float32(-np.inf)) if given is None else k.reshape(given, ())
+    threshold = node.get(4)
+    return k.constant(np.float32(-np.inf)) if threshold is None else k.reshape(threshold, ())
 
 
 def _rows(k: Building, places: Value, count: Value, before: tuple[int, int]) -> Value:

@@ -16,8 +16,8 @@ WIDER = {
     TensorType.UINT32: TensorType.INT64,
     TensorType.UINT64: TensorType.INT64,
 }
-"""What operators compute with instead where they have no kernel for a type: all of its numbers are
-there, but for float64 (float32 has 24 bits of its numbers) and uint64 (up to 2^63).
+"""Types with which operators compute where they have no kernel for one: they hold all of its
+numbers, except for float64 (float32 has 24 bits of its numbers) and uint64 (up to 2^63).
 """
 
 

@@ -34,9 +34,9 @@ def _same(cls: type[Op]) -> Rule:
 
 def stretched(k: Building, node: Node) -> list[Value | None]:
     """List operands: before version 7, the second one's axes begin where ``axis`` says."""
-    given = list(node.operands)
-    if node.opset >= 7 or not node.has("axis") or len(given) != 2:
-        return given
+    operands = list(node.operands)
+    if node.opset >= 7 or not node.has("axis") or len(operands) != 2:
+        return operands
     x, y = node[0], node[1]
     behind = len(x.shape) - len(y.shape) - k.axis(node.integer("axis"), x)
     return [x, k.reshape(y, (*y.shape, *[1] * behind)) if behind > 0 else y]
@@ -48,13 +48,13 @@ for _code, _name in NODES.items():
 
 @rule("Identity")
 def identity(k: Building, node: Node) -> Value:
-    """Return what is there."""
+    """Return the operand."""
     return node[0]
 
 
 @rule("Dropout")
 def dropout(k: Building, node: Node) -> list[Value | None]:
-    """Return what is there: models that are run drop nothing. The mask is true everywhere."""
+    """Return the operand: models that are run drop nothing. The mask is true everywhere."""
     training = node.get(2)
     if node.opset < 7 and not node.flag("is_test"):
         raise RefusedError("it is to be trained")
@@ -82,13 +82,13 @@ def power(k: Building, node: Node) -> Value:
 def several(k: Building, node: Node) -> Value:
     """Join any number of operands, two by two."""
     cls = {"Max": binary.Maximum, "Min": binary.Minimum}.get(node.kind, binary.Add)
-    given = [node[slot] for slot in range(len(node.operands))]
-    if node.kind == "Sum" and k.nodes.is_ours and len(given) > 2:
-        return k.add(AddN(tuple(given)))
-    found = k.joined(cls, given)
+    operands = [node[slot] for slot in range(len(node.operands))]
+    if node.kind == "Sum" and k.nodes.is_ours and len(operands) > 2:
+        return k.add(AddN(tuple(operands)))
+    joined = k.joined(cls, operands)
     if node.kind != "Mean":
-        return found
-    return k.add(binary.Mul(found, k.like(found, 1 / len(node.operands))))
+        return joined
+    return k.add(binary.Mul(joined, k.like(joined, 1 / len(node.operands))))
 
 
 @rule("Where")
@@ -124,7 +124,7 @@ def mod(k: Building, node: Node) -> Value:
 
 @rule("Xor")
 def exclusive_or(k: Building, node: Node) -> Value:
-    """Tell whether one of two holds alone."""
+    """Return whether one of two holds alone."""
     return k.add(comparisons.NotEqual(node[0], node[1]))
 
 
@@ -206,21 +206,21 @@ def cast(k: Building, node: Node) -> Value:
 
 @rule("IsNaN")
 def is_nan(k: Building, node: Node) -> Value:
-    """Tell what is no number: what differs from itself."""
+    """Return where elements are no numbers: they differ from themselves."""
     return k.add(comparisons.NotEqual(node[0], node[0]))
 
 
 @rule("IsInf")
 def is_inf(k: Building, node: Node) -> Value:
-    """Tell what is infinite, of one sign or both."""
-    found = [
+    """Return where elements are infinite, of one sign or both."""
+    tests = [
         k.add(comparisons.Equal(node[0], k.like(node[0], sign * np.inf)))
         for name, sign in (("detect_positive", 1), ("detect_negative", -1))
         if node.flag(name, True)
     ]
-    if not found:
+    if not tests:
         raise RefusedError("it looks for infinities of no sign")
-    return k.joined(logical.LogicalOr, found)
+    return k.joined(logical.LogicalOr, tests)
 
 
 @rule("Erf")
@@ -267,8 +267,8 @@ def atan(k: Building, node: Node) -> Value:
 def inverse_circular(k: Building, node: Node) -> Value:
     """Compute the angle of a point of the unit circle by one of its coordinates."""
     x, one = node[0], k.like(node[0], 1)
-    factors = k.add(binary.Sub(one, x)), k.add(binary.Add(one, x))
-    other = k.add(unary.Sqrt(k.add(binary.Mul(*factors))))
+    below, above = k.add(binary.Sub(one, x)), k.add(binary.Add(one, x))
+    other = k.add(unary.Sqrt(k.add(binary.Mul(below, above))))
     both = (x, other) if node.kind == "Asin" else (other, x)
     return k.add(binary.Atan2(*both))
 
@@ -280,8 +280,8 @@ def inverse_hyperbolic(k: Building, node: Node) -> Value:
     size = k.add(unary.Abs(x)) if node.kind == "Asinh" else x
     one = k.like(x, 1 if node.kind == "Asinh" else -1)
     root = k.add(unary.Sqrt(k.add(binary.Add(k.add(binary.Mul(size, size)), one))))
-    found = k.add(unary.Log(k.add(binary.Add(size, root))))
-    return found if node.kind == "Acosh" else k.add(binary.Mul(found, k.add(unary.Sign(x))))
+    logarithm = k.add(unary.Log(k.add(binary.Add(size, root))))
+    return logarithm if node.kind == "Acosh" else k.add(binary.Mul(logarithm, k.add(unary.Sign(x))))
 
 
 @rule("Atanh")

@@ -1,4 +1,4 @@
-"""Read what ONNX has no place for, as luciole writes it into a file's metadata."""
+"""Read properties that ONNX has no place for, as luciole writes them into a file's metadata."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ from luciole.ir.quantization import Affine
 from luciole.schema.enums import Padding
 
 _FROM_UINT8 = 128
-"""What lies between the codes of UINT8 and of INT8."""
+"""Difference between the codes of UINT8 and of INT8."""
 
 
 def finish(model: Model, is_ours: bool) -> None:
@@ -66,12 +66,12 @@ def keep_names(graph: Graph, made: Mapping[str, str]) -> None:
             taken.add(name)
 
 
-def keep_constants(graph: Graph, given: Set[str]) -> None:
+def keep_constants(graph: Graph, names: Set[str]) -> None:
     """Give constants that passes made of ones of the file, which are gone, the names of these."""
     taken = {value.name for value in graph.values}
     for value in graph.values:
         name = value.name.rpartition("_")[0]
-        if value.is_constant and value.name not in given and name in given and name not in taken:
+        if value.is_constant and value.name not in names and name in names and name not in taken:
             value.name = name
             taken.add(name)
 
@@ -79,11 +79,11 @@ def keep_constants(graph: Graph, given: Set[str]) -> None:
 def keep_biases(graph: Graph, biases: Mapping[str, tuple[Array, Affine]]) -> None:
     """Give biases the codes that the file has, which were floats meanwhile, by their names."""
     for value in graph.values:
-        found = Affine.given(value) if value.dtype == TensorType.INT32 else None
-        if found is None or value.name not in biases:
+        present = Affine.given(value) if value.dtype == TensorType.INT32 else None
+        if present is None or value.name not in biases:
             continue
         codes, affine = biases[value.name]
-        if found.same_numbers(affine):
+        if present.same_numbers(affine):
             value.make_constant(codes, TensorType.INT32)
 
 
@@ -106,9 +106,9 @@ def _quantize(graph: Graph) -> None:
 
 
 def _filter_means(graph: Graph, op: AveragePool2D) -> None:
-    """Let a filter of ones compute means of an even number of codes, of which many lie halfway
-    between two: ONNX rounds these to even, as LiteRT's convolutions do unless its reference kernels
-    are asked for, and AVERAGE_POOL_2D away from 0.
+    """Compute means of an even number of codes with a filter of ones, since many means lie halfway
+    between two codes: ONNX rounds these to even, as LiteRT's convolutions do unless its reference
+    kernels are asked for, and AVERAGE_POOL_2D away from 0.
     """
     affine, channels = Affine.given(op.value), op.value.shape[-1]
     count = op.filter_height * op.filter_width
@@ -173,7 +173,7 @@ def _hoist(graph: Graph, op: Transpose | Pad) -> None:
 
 
 def _sign(graph: Graph, value: Value) -> None:
-    """Let codes of 8 bits without a sign be those with one, where only DEQUANTIZE reads them: the
+    """Make codes of 8 bits without a sign ones with a sign, where only DEQUANTIZE reads them: the
     integer operators of TFLite read these.
     """
     affine = Affine.given(value) if value.dtype == TensorType.UINT8 else None
@@ -189,7 +189,7 @@ def _sign(graph: Graph, value: Value) -> None:
 
 
 def _runs(op: Op) -> bool:
-    """Tell whether an operator has a kernel for its operands, whatever they hold, and its result
+    """Return whether an operator has a kernel for its operands, whatever they hold, and its result
     the scale that it must have.
     """
     if not computing().has_kernel(op) or refused_pole(op) is not None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Body:
-    """What a node consists of; ``defaults`` are attributes that the node may leave out."""
+    """Nodes that a node consists of; ``defaults`` are attributes that the node may leave out."""
 
     proto: FunctionProto
     defaults: Mapping[str, AttributeProto]
@@ -38,7 +38,7 @@ class Body:
         """Versions of the operators by their domain."""
         return versions(self.proto.opset_import)
 
-    def nodes(self, node: Node, given: Mapping[str, Value]) -> Iterator[NodeProto]:
+    def nodes(self, node: Node, operands: Mapping[str, Value]) -> Iterator[NodeProto]:
         """Yield the nodes with the attributes that a node gives, and without operands that it
         leaves out.
         """
@@ -46,7 +46,7 @@ class Body:
 
         attributes = dict(self.defaults)
         attributes |= {a.name: a for a in (node.proto.attribute if node.proto else ())}
-        absent = set(self.inputs) - set(given)
+        absent = set(self.inputs) - set(operands)
         for inner in self.proto.node:
             copy = NodeProto()
             copy.CopyFrom(inner)
@@ -61,12 +61,12 @@ def _fill(node: NodeProto, attributes: Mapping[str, AttributeProto]) -> None:
     """Replace references to a function's attributes by these, also in graphs inside."""
     kept = []
     for attribute in node.attribute:
-        given = attributes.get(attribute.ref_attr_name) if attribute.ref_attr_name else None
+        replacement = attributes.get(attribute.ref_attr_name) if attribute.ref_attr_name else None
         name = attribute.name
-        if attribute.ref_attr_name and given is None:
+        if attribute.ref_attr_name and replacement is None:
             continue
-        if given is not None:
-            attribute.CopyFrom(given)
+        if replacement is not None:
+            attribute.CopyFrom(replacement)
             attribute.name = name
         for inner in attribute.g.node:
             _fill(inner, attributes)
@@ -90,7 +90,7 @@ class Functions:
         self._own = {_key(f.domain, f.name, f.overload): f for f in own}
 
     def body(self, node: Node) -> Body | None:
-        """Find what a node consists of, None where it is not a function."""
+        """Find the nodes that a node consists of, None where it is not a function."""
         overload = node.proto.overload if node.proto is not None else ""
         own = self._own.get(_key(node.domain, node.kind, overload))
         if own is not None:
@@ -115,15 +115,15 @@ def _defined(node: Node) -> Body | None:
         schema = defs.get_schema(node.kind, node.opset, node.domain)
     except (defs.SchemaError, TypeError):  # there is none, or the name is no text
         return None
-    found: FunctionProto | None = None
+    body: FunctionProto | None = None
     if schema.has_function:  # type: ignore[attr-defined]  # onnx's types leave it out
-        found = schema.function_body
+        body = schema.function_body
     elif schema.has_context_dependent_function:  # type: ignore[attr-defined]
-        found = _of_types(schema, node)
-    if found is None or not found.node:
+        body = _of_types(schema, node)
+    if body is None or not body.node:
         return None
     defaults = {n: a.default_value for n, a in schema.attributes.items() if a.default_value.name}
-    return Body(found, defaults)
+    return Body(body, defaults)
 
 
 def _of_types(schema: object, node: Node) -> FunctionProto | None:
@@ -135,10 +135,10 @@ def _of_types(schema: object, node: Node) -> FunctionProto | None:
     types = [_type(value).SerializeToString() for value in node.operands]
     function = FunctionProto()
     try:
-        given = schema.get_context_dependent_function(node.proto.SerializeToString(), types)  # type: ignore[attr-defined]  # its class is not in onnx's types
+        serialized = schema.get_context_dependent_function(node.proto.SerializeToString(), types)  # type: ignore[attr-defined]  # its class is not in onnx's types
     except Exception as error:  # whatever ONNX's C++ code raises
         raise RefusedError(f"ONNX gives no body for it: {error}") from None
-    function.ParseFromString(given)
+    function.ParseFromString(serialized)
     return function
 
 

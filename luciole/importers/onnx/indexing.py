@@ -30,10 +30,14 @@ def counted(k: Building, places: Value, extent: int | None) -> Value:
     if places.dtype not in (TensorType.INT32, TensorType.INT64):
         places = k.cast(places, TensorType.INT32)
     if places.data is not None:
-        given = places.data
-        if extent is not None and given.size and not -extent <= given.min() <= given.max() < extent:
+        numbers = places.data
+        if (
+            extent is not None
+            and numbers.size
+            and not -extent <= numbers.min() <= numbers.max() < extent
+        ):
             raise RefusedError(f"a place is outside of the axis of {extent} elements")
-        if not given.size or given.min() >= 0:
+        if not numbers.size or numbers.min() >= 0:
             return places
     if extent is None or (k.nodes.is_ours and places.data is None):
         return places  # kernels refuse negative ones
@@ -126,7 +130,7 @@ def scatter_nd(k: Building, node: Node) -> Value:
 
 
 def _is_zero(x: Value) -> bool:
-    """Tell whether a value is constant floats of 0, to which SCATTER_ND adds."""
+    """Return whether a value is constant floats of 0, to which SCATTER_ND adds."""
     return x.dtype == TensorType.FLOAT32 and x.data is not None and not x.data.any()
 
 
@@ -144,13 +148,13 @@ def _scattered(k: Building, node: Node, places: Value, updates: Value) -> Value:
     width = max(1, k.dims(updates)[1])
     rows = math.prod(k.dims(x)) // width
     flat, count = k.reshape(x, (rows, width)), k.constant(np.int32(rows))
-    how = node.text("reduction", "none")
-    if how in _SEGMENTS:
-        reduce, join = _SEGMENTS[how]
+    reduction = node.text("reduction", "none")
+    if reduction in _SEGMENTS:
+        reduce, join = _SEGMENTS[reduction]
         joined = k.make(reduce, (updates, places, count))
         return k.reshape(k.add(join.from_operands((flat, joined), {})), k.dims(x))
-    if how != "none":
-        raise RefusedError(f"its reduction {how} is not done")
+    if reduction != "none":
+        raise RefusedError(f"its reduction {reduction} is not done")
     shape = k.constant(np.array([rows, width], np.int32))
     column = k.reshape(places, (*places.shape, 1))
     put = k.add(ScatterNd(column, updates, shape))

@@ -28,7 +28,9 @@ def _words(k: Building, value: Value) -> Value:
 
 
 def _operands(k: Building, node: Node) -> list[Value | None]:
-    """List what is behind the input: the basis is an attribute, levels and thresholds follow."""
+    """List the operands behind the input: the basis is an attribute, levels and thresholds
+    follow.
+    """
     basis = np.array(node.numbers("input_scales"), np.float32)
     return [
         k.constant(basis, k.name(f"{k.prefix}/input_scales")),

@@ -33,13 +33,13 @@ def gemm(k: Building, node: Node) -> Value:
     fixed = is_fixed(y) and (c is None or c.is_constant)
     plain = turn_y and (c is None or c.shape == y.shape[:1])
     if layer and (fixed or (plain and None not in y.shape)):
-        found, used = _layer(k, x, y if turn_y else k.transpose(y, (1, 0)), c)
-        return found if used or c is None else k.add(binary.Add(found, c))
+        product, used = _layer(k, x, y if turn_y else k.transpose(y, (1, 0)), c)
+        return product if used or c is None else k.add(binary.Add(product, c))
     x, y = (k.transpose(v, (1, 0)) if turn else v for v, turn in ((x, turn_x), (y, turn_y)))
-    found = matmul(k, x, y)
+    product = matmul(k, x, y)
     if alpha != 1.0:
-        found = k.add(binary.Mul(found, k.like(found, alpha)))
-    return found if c is None else k.add(binary.Add(found, c))
+        product = k.add(binary.Mul(product, k.like(product, alpha)))
+    return product if c is None else k.add(binary.Add(product, c))
 
 
 def _layer(k: Building, x: Value, weights: Value, bias: Value | None) -> tuple[Value, bool]:
@@ -65,15 +65,15 @@ def matmul(k: Building, x: Value, y: Value) -> Value:
     x = k.reshape(x, (1, *x.shape)) if left else x
     y = k.reshape(y, (*y.shape, 1)) if right else y
     if is_fixed(y) and len(y.shape) == 2 and x.dtype == y.dtype == TensorType.FLOAT32:
-        found, _ = _layer(k, x, k.transpose(y, (1, 0)), None)
+        product, _ = _layer(k, x, k.transpose(y, (1, 0)), None)
     else:
-        found = _stacks(k, x, y)
-    shape = list(found.shape)
+        product = _stacks(k, x, y)
+    shape = list(product.shape)
     if right:
         del shape[-1]
     if left:
         del shape[-1 if right else -2]
-    return k.reshape(found, shape)
+    return k.reshape(product, shape)
 
 
 def _stacks(k: Building, x: Value, y: Value) -> Value:
@@ -103,19 +103,19 @@ def _of_integers(k: Building, x: Value, y: Value) -> Value:
 def einsum(k: Building, node: Node) -> Value:
     """Sum products over indices: operands are joined two by two, as products of matrices."""
     text = node.text("equation").replace(" ", "")
-    given = [node[slot] for slot in range(len(node.operands))]
+    operands = [node[slot] for slot in range(len(node.operands))]
     left, arrow, right = text.partition("->")
     terms = left.split(",")
-    if len(terms) != len(given):
-        raise RefusedError(f"{text!r} is not of {len(given)} operands")
-    terms = [_written(t, len(v.shape), text) for t, v in zip(terms, given, strict=True)]
+    if len(terms) != len(operands):
+        raise RefusedError(f"{text!r} is not of {len(operands)} operands")
+    terms = [_written(t, len(v.shape), text) for t, v in zip(terms, operands, strict=True)]
     most = max((t for t in ("".join(c for c in term if c.isdigit()) for term in terms)), key=len)
     if arrow:
         result = right.replace("...", most)
     else:
         letters = sorted("".join(terms).replace(" ", ""))
         result = most + "".join(c for c in letters if letters.count(c) == 1 and not c.isdigit())
-    return _einsum(k, list(zip(terms, given, strict=True)), result)
+    return _einsum(k, list(zip(terms, operands, strict=True)), result)
 
 
 def _written(term: str, rank: int, text: str) -> str:
@@ -144,7 +144,7 @@ def _einsum(k: Building, terms: list[tuple[str, Value]], result: str) -> Value:
 
 
 def _pair(k: Building, x: tuple[str, Value], y: tuple[str, Value], later: str) -> tuple[str, Value]:
-    """Join two operands: sum over what neither the result nor a later operand has."""
+    """Join two operands: sum over indices that neither the result nor a later operand has."""
     both = [c for c in x[0] if c in y[0]]
     summed = [c for c in both if c not in later]
     batch = [c for c in both if c in later]
@@ -161,5 +161,5 @@ def _pair(k: Building, x: tuple[str, Value], y: tuple[str, Value], later: str) -
 
     left, right = arranged(x, (rows, summed)), arranged(y, (summed, columns))
     names = [*batch, *rows, *columns]
-    found = _stacks(k, left, right)
-    return "".join(names), k.reshape(found, [extents[c] for c in names])
+    product = _stacks(k, left, right)
+    return "".join(names), k.reshape(product, [extents[c] for c in names])

@@ -31,8 +31,8 @@ _LONGEST = 200
 _MOST_LISTED = 100
 """Operators without a form that a sentence lists."""
 SPARE_BYTES, _TIMES = 1 << 30, 5
-"""What constants may take: so many bytes besides so many times those of the file, and of what lies
-beside it: they are stored, turned, cast and computed with.
+"""Memory that constants may take: SPARE_BYTES and _TIMES the bytes of the file and of files beside
+it: they are stored, turned, cast and computed with.
 """
 
 
@@ -164,17 +164,17 @@ def _add_input(
 
 
 def _refuse(refused: Mapping[str, str]) -> None:
-    """Raise UnsupportedError that lists what has no form here."""
+    """Raise UnsupportedError that lists the nodes that have no form here."""
     listed = [f"{kind} ({reason})" for kind, reason in refused.items()]
-    more = len(listed) - _MOST_LISTED
-    named = [*listed[:_MOST_LISTED], *([f"and {more} more"] if more > 0 else [])]
+    left_out = len(listed) - _MOST_LISTED
+    named = [*listed[:_MOST_LISTED], *([f"and {left_out} more"] if left_out > 0 else [])]
     raise UnsupportedError(f"not imported: {'; '.join(named)}", listed)
 
 
 def _sign(model: Model, graph: GraphProto) -> None:
     """Keep the names of inputs and outputs as a signature where values have others."""
-    given = [v.name for v in graph.input]
+    inputs_of_file = [v.name for v in graph.input]
     inputs = [(v.name, v) for v in model.graph.inputs]
     outputs = list(zip((v.name for v in graph.output), model.graph.outputs, strict=True))
-    if any(value.name != name for name, value in outputs) and given is not None:
+    if any(value.name != name for name, value in outputs) and inputs_of_file is not None:
         model.signatures.append(Signature("serving_default", model.graph, inputs, outputs))

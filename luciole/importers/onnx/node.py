@@ -44,7 +44,7 @@ class Node:
         return self.operands[slot] if slot < len(self.operands) else None
 
     def has_result(self, slot: int) -> bool:
-        """Tell whether a result is wanted."""
+        """Return whether a result is wanted."""
         return slot < len(self.outputs) and bool(self.outputs[slot])
 
     def alone(self) -> None:
@@ -53,7 +53,7 @@ class Node:
             raise RefusedError("more than its first result is used")
 
     def has(self, name: str) -> bool:
-        """Tell whether an attribute is given."""
+        """Return whether an attribute is given."""
         return name in self.attributes
 
     def integer(self, name: str, default: int | None = None) -> int:
@@ -95,16 +95,16 @@ class Node:
         return [self._of(name, item, str) for item in self._typed(name, list, default)]
 
     def _typed(self, name: str, kind: type[T], default: T | Sequence[object] | None) -> T:
-        found = self.attributes.get(name, default)
-        if found is None:
+        value = self.attributes.get(name, default)
+        if value is None:
             raise RefusedError(f"attribute {name} is missing")
-        return self._of(name, found, kind)
+        return self._of(name, value, kind)
 
-    def _of(self, name: str, found: object, kind: type[T]) -> T:
-        if kind is float and isinstance(found, int):
-            found = float(found)
-        if kind is list and isinstance(found, tuple):
-            found = list(found)
-        if not isinstance(found, kind):
-            raise RefusedError(f"attribute {name} is a {type(found).__name__}")
-        return found
+    def _of(self, name: str, value: object, kind: type[T]) -> T:
+        if kind is float and isinstance(value, int):
+            value = float(value)
+        if kind is list and isinstance(value, tuple):
+            value = list(value)
+        if not isinstance(value, kind):
+            raise RefusedError(f"attribute {name} is a {type(value).__name__}")
+        return value

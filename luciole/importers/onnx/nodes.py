@@ -50,14 +50,14 @@ class Nodes:
         """Whether luciole wrote the file: what circle does not have is not in it."""
 
     def refuse(self, what: str, reason: str) -> None:
-        """Note what is not imported; what depends on it is then left out."""
+        """Note a node that is not imported; nodes that depend on it are then left out."""
         self.is_whole = False
         if len(reason) > 2 * _ENDS:
             reason = f"{reason[:_ENDS]} ... {reason[-_ENDS:]}"
         self.refused.setdefault(what, reason)
 
     def building(self, graph: Graph) -> Building:
-        """Make what rules add operators with."""
+        """Make a builder with which rules add operators."""
         return Building(graph, computing(), self.budget, self)
 
     def constants(self, k: Building, tensors: Iterable[TensorProto], scope: Scope) -> None:
@@ -78,21 +78,21 @@ class Nodes:
         outputs: Iterable[str],
         taken: Iterable[str],
     ) -> None:
-        """Import nodes, and note their results in the scope; ``outputs`` are wanted, ``taken`` are
+        """Import nodes, and note their results in the scope; ``outputs`` are read, ``taken`` are
         the names that the graph has already. Raises FormatError for a node that reads what nothing
         makes, and for two of one name; nodes behind a refused one are left out.
         """
-        given = list(nodes)
-        _refuse_twice([*taken, *(name for proto in given for name in proto.output)])
-        wanted = {*outputs, *(name for proto in given for name in names_read(proto))}
+        protos = list(nodes)
+        _refuse_twice([*taken, *(name for proto in protos for name in proto.output)])
+        read = {*outputs, *(name for proto in protos for name in names_read(proto))}
         outer, self.scope = self.scope, scope
         try:
-            for proto in given:
-                self._run(k, proto, scope, wanted)
+            for proto in protos:
+                self._run(k, proto, scope, read)
         finally:
             self.scope = outer
 
-    def _run(self, k: Building, proto: NodeProto, scope: Scope, wanted: set[str]) -> None:
+    def _run(self, k: Building, proto: NodeProto, scope: Scope, read: set[str]) -> None:
         self.budget.spend_node()
         missing = [name for name in proto.input if name and name not in scope]
         if missing and self.is_whole:
@@ -101,7 +101,7 @@ class Nodes:
             return
         try:
             with self.budget.counted:
-                node = self._node(proto, scope, wanted)
+                node = self._node(proto, scope, read)
                 k.prefix = self._name(next(filter(None, proto.output), proto.op_type))
                 self.outer = self.outer if self.depth else k.prefix
                 results = self.results(k, node)
@@ -114,13 +114,13 @@ class Nodes:
         """Name a result: those in bodies and graphs of a node after that node's own."""
         return f"{self.outer}/{name}" if self.depth else name
 
-    def _node(self, proto: NodeProto, scope: Scope, wanted: set[str]) -> Node:
+    def _node(self, proto: NodeProto, scope: Scope, read: set[str]) -> Node:
         domain = "" if proto.domain in STANDARD else proto.domain
         return Node(
             proto.op_type,
             self.opsets.get(domain, 1),
             [scope[name] if name else None for name in proto.input],
-            [name if name in wanted else "" for name in proto.output],
+            [name if name in read else "" for name in proto.output],
             {a.name: attribute_value(a, self.folder) for a in proto.attribute},
             proto.name,
             domain,
@@ -135,8 +135,8 @@ class Nodes:
         try:
             if rule is None:
                 raise RefusedError("there is no rule for it")
-            found = rule(k, node)
-            return [found] if isinstance(found, Value) else list(found)
+            made = rule(k, node)
+            return [made] if isinstance(made, Value) else list(made)
         except FormatError:
             raise
         except (LucioleError, *SLIPS) as error:
@@ -149,8 +149,8 @@ class Nodes:
         """Import a function's body in place of its node."""
         if self.depth >= DEEPEST:
             raise RefusedError(f"its functions stand in each other more than {DEEPEST} deep")
-        given = dict(zip(body.inputs, node.operands, strict=False))
-        scope = {name: value for name, value in given.items() if value is not None}
+        arguments = dict(zip(body.inputs, node.operands, strict=False))
+        scope = {name: value for name, value in arguments.items() if value is not None}
         before, self.opsets = self.opsets, body.opsets
         refused, self.refused = self.refused, {}
         prefix = k.prefix
@@ -165,14 +165,14 @@ class Nodes:
             self.opsets, self.refused, k.prefix = before, refused, prefix
         return [scope.get(name) for name in body.outputs]
 
-    def inner(self, k: Building, graph: GraphProto, given: Sequence[Value]) -> list[Value]:
+    def inner(self, k: Building, graph: GraphProto, arguments: Sequence[Value]) -> list[Value]:
         """Import a graph inside of a node in its place. Raises RefusedError with the first node
         that has no form.
         """
         if self.depth >= DEEPEST:
             raise RefusedError(f"its graphs stand in each other more than {DEEPEST} deep")
         self.budget.spend_node()
-        scope = self.scope | {v.name: x for v, x in zip(graph.input, given, strict=True)}
+        scope = self.scope | {v.name: x for v, x in zip(graph.input, arguments, strict=True)}
         refused, self.refused, prefix = self.refused, {}, k.prefix
         self.depth += 1
         try:
@@ -238,7 +238,7 @@ def _kind(proto: NodeProto) -> str:
 
 
 def _refused(error: Exception) -> RefusedError:
-    """Say in a rule's words what kernels and rules of shapes say."""
+    """Return the message of kernels and rules of shapes as the refusal of a rule."""
     if isinstance(error, LucioleError):
         return RefusedError(str(error))
     text = " ".join(str(error).split())

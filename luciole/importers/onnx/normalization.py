@@ -48,10 +48,10 @@ def layer_normalization(k: Building, node: Node) -> Value:
     node.alone()
     x = k.cast(node[0], TensorType.FLOAT32)
     axis = k.axis(node.integer("axis", -1), x)
-    found = _standardized(k, x, list(range(axis, len(x.shape))), node.number("epsilon", 1e-5))
-    found = k.add(binary.Mul(k.cast(found, node[0].dtype), node[1]))
+    normalized = _standardized(k, x, list(range(axis, len(x.shape))), node.number("epsilon", 1e-5))
+    normalized = k.add(binary.Mul(k.cast(normalized, node[0].dtype), node[1]))
     bias = node.get(2)
-    return found if bias is None else k.add(binary.Add(found, bias))
+    return normalized if bias is None else k.add(binary.Add(normalized, bias))
 
 
 @rule("InstanceNormalization")
@@ -59,9 +59,9 @@ def instance_normalization(k: Building, node: Node) -> Value:
     """Normalize each channel of each image."""
     x = node[0]
     shape = (1, x.shape[1], *[1] * (len(x.shape) - 2))
-    found = _standardized(k, x, list(range(2, len(x.shape))), node.number("epsilon", 1e-5))
-    found = k.add(binary.Mul(found, k.reshape(node[1], shape)))
-    return k.add(binary.Add(found, k.reshape(node[2], shape)))
+    normalized = _standardized(k, x, list(range(2, len(x.shape))), node.number("epsilon", 1e-5))
+    normalized = k.add(binary.Mul(normalized, k.reshape(node[1], shape)))
+    return k.add(binary.Add(normalized, k.reshape(node[2], shape)))
 
 
 @rule("LRN")
@@ -72,7 +72,7 @@ def local_response_normalization(k: Building, node: Node) -> Value:
         raise RefusedError(f"it sums {size} channels, an even number")
     flat = len(node[0].shape) == 3
     image = last(k, lifted(k, node[0]))
-    found = k.add(
+    normalized = k.add(
         LocalResponseNormalization(
             image,
             radius=(size - 1) // 2,
@@ -81,7 +81,7 @@ def local_response_normalization(k: Building, node: Node) -> Value:
             beta=node.number("beta", 0.75),
         )
     )
-    return lowered(k, first(k, found)) if flat else first(k, found)
+    return lowered(k, first(k, normalized)) if flat else first(k, normalized)
 
 
 @rule("LpNormalization")

@@ -39,18 +39,18 @@ def pool(k: Building, node: Node) -> Value:
     image = last(k, x)
     if node.kind == "MaxPool":
         windows.pads += beyond
-        found = _largest(k, image, windows)
+        pooled = _largest(k, image, windows)
     elif node.kind == "AveragePool":
-        found = _means(k, image, windows, beyond, node.flag("count_include_pad"))
+        pooled = _means(k, image, windows, beyond, node.flag("count_include_pad"))
     else:
         windows.pads += beyond
-        found = _norms(k, image, windows, node.integer("p", 2))
-    found = first(k, found)
-    return lowered(k, found) if flat else found
+        pooled = _norms(k, image, windows, node.integer("p", 2))
+    pooled = first(k, pooled)
+    return lowered(k, pooled) if flat else pooled
 
 
 def _round_up(k: Building, node: Node, x: Value, windows: Windows) -> NDArray[np.int64]:
-    """Compute what windows reach over the padding at the ends where extents are rounded up: a
+    """Compute how far windows reach over the padding at the ends where extents are rounded up: a
     window must still begin inside of the image or the padding before it.
     """
     beyond = np.zeros_like(windows.pads)

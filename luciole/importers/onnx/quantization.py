@@ -26,7 +26,7 @@ from luciole.schema.onnx_dialect import ELEMENT_TYPES
 
 MICROSOFT = "com.microsoft"
 _EXACT = 1 << 24
-"""Below it, floats hold all integers."""
+"""Floats hold all integers of a size below this one."""
 
 
 def affine_from(
@@ -75,11 +75,11 @@ def _note_bias(k: Building, node: Node) -> None:
 
 def dequantize(k: Building, x: Value, scale: Value, point: Value | None, axis: int = 1) -> Value:
     """Compute (x - zero point) scale, by DEQUANTIZE where a tensor can have these."""
-    found = affine_from(k, x, x.dtype, scale, point, axis)
-    if found is not None and x.data is not None:
-        return k.dequantized(x.data, found, x)
-    single = found is not None and found.scale.size == 1
-    if single and found is not None and _takes(x, found):
+    affine = affine_from(k, x, x.dtype, scale, point, axis)
+    if affine is not None and x.data is not None:
+        return k.dequantized(x.data, affine, x)
+    single = affine is not None and affine.scale.size == 1
+    if single and affine is not None and _takes(x, affine):
         op = Dequantize(x)
         k.graph.append(op, k.name(f"{k.prefix}/dequantize"))
         return op.output
@@ -91,8 +91,8 @@ def dequantize(k: Building, x: Value, scale: Value, point: Value | None, axis: i
 
 
 def _takes(x: Value, affine: Affine) -> bool:
-    """Let a tensor have a scale and zero point, unless it has others; and the codes that it moves,
-    which a pass may let stand in its place.
+    """Return whether a tensor has this scale and zero point, which it gets unless it has others;
+    also the tensor whose codes it moves, which a pass may put in its place.
     """
     before = Affine.given(x)
     if before is not None:
@@ -157,15 +157,15 @@ def quantize(
     axis: int = 1,
 ) -> Value:
     """Compute the nearest integers, by QUANTIZE where a tensor can have these numbers."""
-    found = affine_from(k, x, dtype, scale, point, axis)
-    usual = found is not None and found.scale.size == 1 and dtype in ACTIVATIONS
-    if found is None or not usual or x.dtype != TensorType.FLOAT32 or x.is_constant:
+    affine = affine_from(k, x, dtype, scale, point, axis)
+    usual = affine is not None and affine.scale.size == 1 and dtype in ACTIVATIONS
+    if affine is None or not usual or x.dtype != TensorType.FLOAT32 or x.is_constant:
         parts = (None if v is None else _along(k, v, x, axis) for v in (scale, point))
         scale_, point_ = parts
         assert scale_ is not None, "there is a scale"
         return _rounded(k, x, scale_, point_, dtype)
     result = k.graph.add_value(Value(k.name(f"{k.prefix}/quantize"), dtype, x.shape))
-    result.quantization = found.table()
+    result.quantization = affine.table()
     k.graph.append(Quantize(x), results=[result])
     return result
 
@@ -192,8 +192,8 @@ def q_linear_conv(k: Building, node: Node) -> Value:
         steps = k.add(binary.Mul(node[1], node[4]))
         bias = k.add(binary.Mul(k.cast(bias, TensorType.FLOAT32), steps))
     windows = windows_of(node, node[0].shape, k.dims(node[3])[2:])
-    found = convolved(k, x, w, bias, windows, node.integer("group", 1))
-    return quantize(k, found, node[6], node[7], node[7].dtype)
+    convolution = convolved(k, x, w, bias, windows, node.integer("group", 1))
+    return quantize(k, convolution, node[6], node[7], node[7].dtype)
 
 
 @rule("QLinearMatMul")
@@ -214,12 +214,12 @@ def q_gemm(k: Building, node: Node) -> Value:
         steps = k.add(binary.Mul(node[1], node[4]))
         bias = k.add(binary.Mul(k.cast(bias, TensorType.FLOAT32), steps))
     inner = Node("Gemm", 13, [x, w, bias], node.outputs, node.attributes)
-    found = gemm(k, inner)
-    assert isinstance(found, Value), "it has one result"
+    product = gemm(k, inner)
+    assert isinstance(product, Value), "it has one result"
     scale, point = node.get(7), node.get(8)
     if scale is None or point is None:
-        return found
-    return quantize(k, found, scale, point, point.dtype)
+        return product
+    return quantize(k, product, scale, point, point.dtype)
 
 
 @rule("QLinearAdd", "QLinearMul", domain=MICROSOFT)
@@ -234,11 +234,11 @@ def q_linear_binary(k: Building, node: Node) -> Value:
 @rule("QLinearConcat", domain=MICROSOFT)
 def q_linear_concat(k: Building, node: Node) -> Value:
     """Put integers behind each other along an axis."""
-    given = [node[slot] for slot in range(2, len(node.operands))]
-    rows = zip(given[::3], given[1::3], given[2::3], strict=True)
+    operands = [node[slot] for slot in range(2, len(node.operands))]
+    rows = zip(operands[::3], operands[1::3], operands[2::3], strict=True)
     parts = tuple(dequantize(k, x, scale, point) for x, scale, point in rows)
-    found = k.add(Concatenation(parts, axis=k.axis(node.integer("axis"), parts[0])))
-    return quantize(k, found, node[0], node[1], node[1].dtype)
+    whole = k.add(Concatenation(parts, axis=k.axis(node.integer("axis"), parts[0])))
+    return quantize(k, whole, node[0], node[1], node[1].dtype)
 
 
 @rule("QLinearGlobalAveragePool", domain=MICROSOFT)
@@ -261,10 +261,10 @@ def q_linear_unary(k: Building, node: Node) -> Value:
 
     x = dequantize(k, node[0], node[1], node[2])
     if node.kind == "QLinearSigmoid":
-        found = k.add(Logistic(x))
+        applied = k.add(Logistic(x))
     else:
-        found = k.add(LeakyRelu(x, alpha=node.number("alpha", 0.01)))
-    return quantize(k, found, node[3], node[4], node[4].dtype)
+        applied = k.add(LeakyRelu(x, alpha=node.number("alpha", 0.01)))
+    return quantize(k, applied, node[3], node[4], node[4].dtype)
 
 
 @rule("MatMulInteger")
@@ -284,8 +284,8 @@ def conv_integer(k: Building, node: Node) -> Value:
     x, w = _centred(k, node[0], node.get(2), 1), _centred(k, node[1], node.get(3), 0)
     x, w = (k.cast(v, TensorType.FLOAT32) for v in (x, w))
     windows = windows_of(node, node[0].shape, k.dims(node[1])[2:])
-    found = convolved(k, x, w, None, windows, node.integer("group", 1))
-    return k.cast(found, TensorType.INT32)
+    sums = convolved(k, x, w, None, windows, node.integer("group", 1))
+    return k.cast(sums, TensorType.INT32)
 
 
 def _centred(k: Building, x: Value, point: Value | None, axis: int) -> Value:

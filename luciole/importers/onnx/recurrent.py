@@ -49,7 +49,7 @@ class Direction:
     """Added to the state's products, None where ``bias`` has it."""
     functions: tuple[str, ...]
     states: tuple[Value, ...]
-    """What the first step begins with, [batch, units] each."""
+    """States before the first step, [batch, units] each."""
     peepholes: tuple[Value, ...]
     axis: Value
     """The axis of gates."""
@@ -204,7 +204,7 @@ def _run(d: Direction, cell: Cell, sequence: Value) -> tuple[Value, list[Value]]
     """Compute all steps [time, batch, units], and the last states."""
     sums, states = d.of_input(sequence), list(d.states)
     if d.k.dims(sums)[0] > MOST_STEPS:
-        return repeated(d.k, sums, states, lambda k, x, given: cell(d.inside(k), x, given))
+        return repeated(d.k, sums, states, lambda k, x, state: cell(d.inside(k), x, state))
     outputs = []
     for x in slices(d.k, sums, 0):
         states = cell(d, x, states)
@@ -251,9 +251,9 @@ def _direction(
 
 
 def _biases(k: Building, node: Node, slot: int, weights: Value) -> tuple[Value, Value | None]:
-    """Add up what is added to the products of input and state, but where a gate comes between."""
-    size, given = k.dims(weights)[0], node.get(3)
-    both = k.like(weights, np.zeros(2 * size)) if given is None else _part(k, given, slot)
+    """Add up the biases of the products of input and state, unless a gate comes between."""
+    size, biases = k.dims(weights)[0], node.get(3)
+    both = k.like(weights, np.zeros(2 * size)) if biases is None else _part(k, biases, slot)
     of_input, of_state = _rows(k, both, size, range(3))
     if node.kind == "GRU" and node.flag("linear_before_reset"):
         return of_input, of_state
@@ -262,10 +262,10 @@ def _biases(k: Building, node: Node, slot: int, weights: Value) -> tuple[Value, 
 
 def _state(k: Building, node: Node, slot: int, operand: int, dims: tuple[int, int]) -> Value:
     """Return the state that the first step begins with: zeros where none is given."""
-    given = node.get(operand)
-    if given is None:
+    initial = node.get(operand)
+    if initial is None:
         return k.like(node[1], k.filled(dims, 0))
-    return _part(k, k.transpose(given, (1, 0, 2)) if node.flag("layout") else given, slot)
+    return _part(k, k.transpose(initial, (1, 0, 2)) if node.flag("layout") else initial, slot)
 
 
 def _part(k: Building, value: Value, slot: int) -> Value:

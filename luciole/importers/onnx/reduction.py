@@ -65,10 +65,10 @@ def reduction_of_functions(k: Building, node: Node) -> Value:
         x = k.add(unary.Abs(x))
     elif node.kind != "ReduceLogSum":
         x = k.add(binary.Mul(x, x))
-    found = _reduced(k, reduce.Sum, x, axes, keep)
+    reduced = _reduced(k, reduce.Sum, x, axes, keep)
     if node.kind == "ReduceL2":
-        return k.add(unary.Sqrt(found))
-    return k.add(unary.Log(found)) if node.kind == "ReduceLogSum" else found
+        return k.add(unary.Sqrt(reduced))
+    return k.add(unary.Log(reduced)) if node.kind == "ReduceLogSum" else reduced
 
 
 def _log_sum_exp(k: Building, x: Value, axes: list[int], keep: bool) -> Value:
@@ -90,11 +90,11 @@ def arg(k: Building, node: Node) -> Value:
     if from_behind:
         x = k.add(ReverseV2(x, k.constant(np.array([axis], np.int32))))
     cls = ArgMax if node.kind == "ArgMax" else ArgMin
-    found = k.add(cls(x, k.constant(np.int32(axis)), output_type=TensorType.INT64))
+    place = k.add(cls(x, k.constant(np.int32(axis)), output_type=TensorType.INT64))
     if from_behind:
-        found = k.add(binary.Sub(k.constant(np.int64(k.dims(x)[axis] - 1)), found))
+        place = k.add(binary.Sub(k.constant(np.int64(k.dims(x)[axis] - 1)), place))
     shape = [1 if i == axis else n for i, n in enumerate(x.shape)]
-    return k.reshape(found, shape) if node.flag("keepdims", True) else found
+    return k.reshape(place, shape) if node.flag("keepdims", True) else place
 
 
 @rule("TopK")

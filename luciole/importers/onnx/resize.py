@@ -31,27 +31,27 @@ class Line:
     scale: float
     part: tuple[float, float] = (0.0, 1.0)
 
-    def places(self, how: str) -> Floats:
+    def places(self, transformation: str) -> Floats:
         """Compute where each new element lies among the old: ONNX's Resize."""
         i = np.arange(self.behind, dtype=np.float64)
         whole = self.scale * self.before
         start, end = self.part
-        if how == "align_corners":
+        if transformation == "align_corners":
             return i * (self.before - 1) / (whole - 1) if whole != 1 else i * 0
-        if how == "asymmetric":
+        if transformation == "asymmetric":
             return i / self.scale
-        if how == "pytorch_half_pixel" and whole == 1:
+        if transformation == "pytorch_half_pixel" and whole == 1:
             return i * 0 - 0.5
-        if how == "half_pixel_symmetric":
+        if transformation == "half_pixel_symmetric":
             offset = self.before / 2 * (1 - self.behind / whole)
             return offset + (i + 0.5) / self.scale - 0.5
-        if how == "tf_crop_and_resize":
+        if transformation == "tf_crop_and_resize":
             steps = (self.before - 1) / (whole - 1) if whole != 1 else 0.0
             middle = start if whole != 1 else (start + end) / 2
             return i * (end - start) * steps + middle * (self.before - 1)
-        if how in ("half_pixel", "pytorch_half_pixel"):
+        if transformation in ("half_pixel", "pytorch_half_pixel"):
             return (i + 0.5) / self.scale - 0.5
-        raise RefusedError(f"its coordinates are {how}")
+        raise RefusedError(f"its coordinates are {transformation}")
 
 
 @rule("Resize", "Upsample")
@@ -60,11 +60,13 @@ def resize(k: Building, node: Node) -> Value:
     x, mode = node[0], node.text("mode", "nearest")
     lines = _lines(k, node)
     if (node.kind == "Resize" and node.opset < 11) or node.kind == "Upsample":
-        how, rounding = "asymmetric", "floor"
+        transformation, rounding = "asymmetric", "floor"
     else:
-        how = node.text("coordinate_transformation_mode", "half_pixel")
+        transformation = node.text("coordinate_transformation_mode", "half_pixel")
         rounding = node.text("nearest_mode", "round_prefer_floor")
-    whole = _image(k, x, lines, mode, how, rounding) if not node.flag("antialias") else None
+    whole = (
+        _image(k, x, lines, mode, transformation, rounding) if not node.flag("antialias") else None
+    )
     if whole is not None:
         return whole
     for axis, line in enumerate(lines):
@@ -72,32 +74,32 @@ def resize(k: Building, node: Node) -> Value:
             continue
         k.budget.spend(line.behind * 8)
         if mode == "nearest":
-            picked = _rounded(line.places(how), rounding).clip(0, line.before - 1)
+            picked = _rounded(line.places(transformation), rounding).clip(0, line.before - 1)
             x = k.add(Gather(x, k.int32(picked), axis=axis))
         else:
-            x = _weighted(k, x, axis, _weights(k, node, line, mode, how))
+            x = _weighted(k, x, axis, _weights(k, node, line, mode, transformation))
     return x
 
 
 def _lines(k: Building, node: Node) -> list[Line]:
-    """Read what happens to each axis."""
+    """Read the change of each axis."""
     dims = k.dims(node[0])
     slots = (None, None, 1) if node.kind == "Upsample" or node.opset < 11 else (3, 1, 2)
     sizes, parts, scales = (None if s is None else _numbers(k, node, s) for s in slots)
     axes = [k.axis(a, node[0]) for a in node.integers("axes", list(range(len(dims))))]
     if node.has("scales"):
         scales = node.numbers("scales")
-    given = sizes or scales
-    if not given or len(given) != len(axes):
+    targets = sizes or scales
+    if not targets or len(targets) != len(axes):
         raise RefusedError("neither sizes nor scales are given")
     lines = [Line(n, n, 1.0) for n in dims]
-    factors = [g / dims[a] if sizes else g for g, a in zip(given, axes, strict=True)]
+    factors = [g / dims[a] if sizes else g for g, a in zip(targets, axes, strict=True)]
     policy = node.text("keep_aspect_ratio_policy", "stretch")
     if sizes and policy != "stretch":
         factors = [(min if policy == "not_larger" else max)(factors)] * len(axes)
     for slot, (axis, factor) in enumerate(zip(axes, factors, strict=True)):
         exact = factor * dims[axis]
-        size = given[slot] if sizes and policy == "stretch" else math.floor(exact)
+        size = targets[slot] if sizes and policy == "stretch" else math.floor(exact)
         if sizes and policy != "stretch":
             size = math.floor(exact + 0.5)
         if not 0 < size < 1 << 31 or factor <= 0:
@@ -115,39 +117,39 @@ def _numbers(k: Building, node: Node, slot: int) -> list[float]:
 
 
 def _image(
-    k: Building, x: Value, lines: list[Line], mode: str, how: str, rounding: str
+    k: Building, x: Value, lines: list[Line], mode: str, transformation: str, rounding: str
 ) -> Value | None:
-    """Use circle's operators on images where they compute just that; None elsewhere."""
+    """Use circle's operators on images where they compute the same numbers; None elsewhere."""
     plain = len(lines) == 4 and x.dtype == TensorType.FLOAT32
     if not plain or any(line.before != line.behind for line in lines[:2]):
         return None
     exact = all(abs(line.scale * line.before - line.behind) < 1e-6 for line in lines)
     whole = all(line.behind % line.before == 0 for line in lines)
     size = k.constant(np.array([line.behind for line in lines[2:]], np.int32))
-    floors = how == "asymmetric" and rounding == "floor"
-    centres = how == "half_pixel" and rounding.startswith("round")
+    floors = transformation == "asymmetric" and rounding == "floor"
+    centres = transformation == "half_pixel" and rounding.startswith("round")
     if mode == "nearest" and exact and whole and (floors or centres):
         return first(k, k.add(ResizeNearestNeighbor(last(k, x), size)))
     names = {"half_pixel": "half_pixel_centers", "align_corners": "align_corners"}
-    if mode == "linear" and exact and how in (*names, "asymmetric"):
-        given = {names[how]: True} if how in names else {}
-        return first(k, k.make(ResizeBilinear, (last(k, x), size), **given))
+    if mode == "linear" and exact and transformation in (*names, "asymmetric"):
+        options = {names[transformation]: True} if transformation in names else {}
+        return first(k, k.make(ResizeBilinear, (last(k, x), size), **options))
     return None
 
 
-def _rounded(places: Floats, how: str) -> Floats:
-    if how == "floor":
+def _rounded(places: Floats, rounding: str) -> Floats:
+    if rounding == "floor":
         return np.floor(places)
-    if how == "ceil":
+    if rounding == "ceil":
         return np.ceil(places)
-    if how == "round_prefer_ceil":
+    if rounding == "round_prefer_ceil":
         return np.floor(places + 0.5)
     return np.ceil(places - 0.5)
 
 
-def _weights(k: Building, node: Node, line: Line, mode: str, how: str) -> Floats:
+def _weights(k: Building, node: Node, line: Line, mode: str, transformation: str) -> Floats:
     """Compute the share of each old element in each new one: [new, old]."""
-    places = line.places(how)
+    places = line.places(transformation)
     scale = min(line.scale, 1.0) if node.flag("antialias") else 1.0
     a = node.number("cubic_coeff_a", -0.75)
     share: Callable[[Floats], Floats] = _hat if mode == "linear" else lambda d: _cubic(d, a)
@@ -165,7 +167,7 @@ def _weights(k: Building, node: Node, line: Line, mode: str, how: str) -> Floats
         columns = there.clip(0, line.before - 1).astype(np.int64)
         np.add.at(weights, (np.arange(line.behind), columns), shares)
     weights /= weights.sum(1, keepdims=True)
-    if how == "tf_crop_and_resize" and ((places < 0) | (places > line.before - 1)).any():
+    if transformation == "tf_crop_and_resize" and ((places < 0) | (places > line.before - 1)).any():
         raise RefusedError("its part reaches out of the image")
     return weights
 
@@ -190,5 +192,5 @@ def _weighted(k: Building, x: Value, axis: int, weights: Floats) -> Value:
     dims = k.dims(moved)
     flat = k.reshape(moved, (1, math.prod(dims[:-1]), dims[-1]))
     matrix = k.constant(weights.T.astype(np.float32)[None])
-    found = k.reshape(k.add(BatchMatMul(flat, matrix)), (*dims[:-1], len(weights)))
-    return k.cast(k.transpose(found, [int(i) for i in np.argsort(order)]), dtype)
+    products = k.reshape(k.add(BatchMatMul(flat, matrix)), (*dims[:-1], len(weights)))
+    return k.cast(k.transpose(products, [int(i) for i in np.argsort(order)]), dtype)

@@ -31,13 +31,13 @@ def grid_sample(k: Building, node: Node) -> Value:
     mode = {"bilinear": "linear", "bicubic": "cubic"}.get(node.text("mode", "linear"))
     mode = mode or node.text("mode", "linear")
     places = [_coordinate(k, node, grid, axes - 1 - i, dims[2 + i], count) for i in range(axes)]
-    found = [_taps(k, place, mode) for place in places]
+    taps = [_taps(k, place, mode) for place in places]
     flat = k.reshape(
         k.transpose(x, (0, *range(2, axes + 2), 1)), (math.prod(dims) // dims[1], dims[1])
     )
     batch = (np.arange(dims[0]) * math.prod(dims[2:])).astype(np.float32).reshape(-1, 1)
     total: Value | None = None
-    for corner in itertools.product(*found):
+    for corner in itertools.product(*taps):
         part = _corner(k, node, flat, corner, dims, batch)
         total = part if total is None else k.add(binary.Add(total, part))
     assert total is not None, "there is a corner"
@@ -83,10 +83,10 @@ def _taps(k: Building, place: Value, mode: str) -> list[tuple[Value, Value | Non
 
 def _polynomial(k: Building, x: Value, weights: tuple[float, ...]) -> Value:
     """Compute Keys' cubic of a distance, with a = -0.75."""
-    found = k.add(binary.Mul(x, k.like(x, weights[0])))
+    total = k.add(binary.Mul(x, k.like(x, weights[0])))
     for weight in weights[1:-1]:
-        found = k.add(binary.Mul(k.add(binary.Add(found, k.like(x, weight))), x))
-    return k.add(binary.Add(found, k.like(x, weights[-1])))
+        total = k.add(binary.Mul(k.add(binary.Add(total, k.like(x, weight))), x))
+    return k.add(binary.Add(total, k.like(x, weights[-1])))
 
 
 def _corner(
@@ -107,10 +107,10 @@ def _corner(
         for factor in (weight, inside):
             if factor is not None:
                 share = factor if share is None else k.add(binary.Mul(share, factor))
-    found = k.add(Gather(flat, k.cast(place, TensorType.INT32), axis=0))
+    elements = k.add(Gather(flat, k.cast(place, TensorType.INT32), axis=0))
     if share is None:
-        return found
-    return k.add(binary.Mul(found, k.reshape(share, (*share.shape, 1))))
+        return elements
+    return k.add(binary.Mul(elements, k.reshape(share, (*share.shape, 1))))
 
 
 def _inside(k: Building, node: Node, place: Value, extent: int) -> tuple[Value | None, Value]:

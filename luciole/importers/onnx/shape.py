@@ -53,15 +53,15 @@ def reshape(k: Building, node: Node) -> Value:
     x, shape = node[0], node[1]
     if shape.data is None:
         return k.add(Reshape(x, k.cast(shape, TensorType.INT32)))
-    wanted: list[int | None] = list(k.integers(shape))
+    target: list[int | None] = list(k.integers(shape))
     if not node.flag("allowzero"):
-        wanted = [x.shape[i] if n == 0 else n for i, n in enumerate(wanted)]
-    if -1 in wanted and None not in x.shape and None not in wanted:
-        rest = math.prod(n for n in wanted if n is not None and n != -1)
-        found = math.prod(k.dims(x)) // rest if rest else 0
-        settled = [found if n == -1 else n for n in wanted]
-        wanted = settled if not rest or tuple(settled) == x.shape else wanted
-    return k.reshape(x, [None if n == -1 else n for n in wanted])
+        target = [x.shape[i] if n == 0 else n for i, n in enumerate(target)]
+    if -1 in target and None not in x.shape and None not in target:
+        rest = math.prod(n for n in target if n is not None and n != -1)
+        remaining = math.prod(k.dims(x)) // rest if rest else 0
+        settled = [remaining if n == -1 else n for n in target]
+        target = settled if not rest or tuple(settled) == x.shape else target
+    return k.reshape(x, [None if n == -1 else n for n in target])
 
 
 @rule("Flatten")
@@ -124,9 +124,9 @@ def broadcast(k: Building, value: Value, shape: Sequence[int]) -> Value:
 @rule("Concat")
 def concat(k: Building, node: Node) -> Value:
     """Put values behind each other along an axis."""
-    given = [node[slot] for slot in range(len(node.operands))]
-    axis = k.axis(node.integer("axis", 1), given[0])
-    filled = [v for v in given if 0 not in v.shape] or given[:1]
+    operands = [node[slot] for slot in range(len(node.operands))]
+    axis = k.axis(node.integer("axis", 1), operands[0])
+    filled = [v for v in operands if 0 not in v.shape] or operands[:1]
     return filled[0] if len(filled) == 1 else k.add(Concatenation(tuple(filled), axis=axis))
 
 
@@ -174,10 +174,10 @@ def slice_(k: Building, node: Node) -> Value:
             continue
         if step < 0:
             first = max(first, -extent)  # as onnxruntime: what begins before the axis begins on it
-        found = range(*slice(first, last, step).indices(extent))
-        begin[place] = found.start if len(found) else 0
-        end[place] = found.stop if len(found) else 0
-        if not (len(found) and found.stop < 0):
+        indices = range(*slice(first, last, step).indices(extent))
+        begin[place] = indices.start if len(indices) else 0
+        end[place] = indices.stop if len(indices) else 0
+        if not (len(indices) and indices.stop < 0):
             open_ &= ~(1 << place)
     operands = (k.constant(np.array(v, np.int32)) for v in (begin, end, stride))
     return k.make(StridedSlice, (x, *operands), end_mask=open_)
@@ -202,9 +202,11 @@ def extents(k: Building, value: Value, start: int, end: int) -> Value:
     shape = value.shape
     if None not in shape[start:end]:
         return k.constant(np.array(shape[start:end], np.int64))
-    found = k.add(Shape(value, out_type=TensorType.INT64))
+    shape_tensor = k.add(Shape(value, out_type=TensorType.INT64))
     return (
-        found if (start, end) == (0, len(shape)) else _part(k, found, range(len(shape))[start:end])
+        shape_tensor
+        if (start, end) == (0, len(shape))
+        else _part(k, shape_tensor, range(len(shape))[start:end])
     )
 
 
@@ -216,10 +218,10 @@ def _part(k: Building, vector: Value, places: range) -> Value:
 @rule("Size")
 def size(k: Building, node: Node) -> Value:
     """Return the number of elements."""
-    found = extents(k, node[0], 0, len(node[0].shape))
-    if found.data is not None:
-        return k.constant(np.array(math.prod(k.integers(found)), np.int64))
-    return k.add(ReduceProd(found, k.constant(np.zeros(1, np.int32)), keep_dims=False))
+    shape_tensor = extents(k, node[0], 0, len(node[0].shape))
+    if shape_tensor.data is not None:
+        return k.constant(np.array(math.prod(k.integers(shape_tensor)), np.int64))
+    return k.add(ReduceProd(shape_tensor, k.constant(np.zeros(1, np.int32)), keep_dims=False))
 
 
 @rule("Tile")
@@ -233,10 +235,10 @@ def pad(k: Building, node: Node) -> Value:
     """Add elements at both ends of axes; where there are to be less, cut."""
     x, mode = node[0], node.text("mode", "constant")
     rank = len(x.shape)
-    given = attribute_or_operand(k, node, "pads", 1) or []
+    amounts = attribute_or_operand(k, node, "pads", 1) or []
     axes = [a % rank for a in attribute_or_operand(k, node, "axes", 3, list(range(rank))) or []]
     table = np.zeros((rank, 2), np.int64)
-    table[axes] = np.array(given).reshape(2, -1).T
+    table[axes] = np.array(amounts).reshape(2, -1).T
     if (table < 0).any():
         x, table = _cut(k, x, table), np.maximum(table, 0)
     if mode == "constant":
@@ -382,11 +384,11 @@ def eye_like(k: Building, node: Node) -> Value:
 
     dtype = element_type(node.integer("dtype")) if node.has("dtype") else node[0].dtype
     rows, columns = k.dims(node[0])
-    found, place = k.filled((rows, columns), 0, numpy_type(dtype)), node.integer("k", 0)
+    matrix, place = k.filled((rows, columns), 0, numpy_type(dtype)), node.integer("k", 0)
     above, left = max(0, -place), max(0, place)
     count = max(0, min(rows - above, columns - left))
-    found[np.arange(above, above + count), np.arange(left, left + count)] = 1
-    return k.held(found)
+    matrix[np.arange(above, above + count), np.arange(left, left + count)] = 1
+    return k.held(matrix)
 
 
 @rule("CumSum")
@@ -407,16 +409,16 @@ def cumprod(k: Building, node: Node) -> Value:
     extent = k.dims(x)[axis]
     if not 0 < extent <= 256:
         raise RefusedError(f"it multiplies {extent} elements")
-    cuts = (k.constant(np.ones(extent, np.int32)), k.constant(np.int32(axis)))
-    parts = k.several(SplitV(x, *cuts, num_splits=extent)) if extent > 1 else [x]
+    sizes, split_axis = k.constant(np.ones(extent, np.int32)), k.constant(np.int32(axis))
+    parts = k.several(SplitV(x, sizes, split_axis, num_splits=extent)) if extent > 1 else [x]
     parts = parts[::-1] if node.flag("reverse") else parts
     if node.flag("exclusive"):
         parts = [
             k.like(x, k.filled([1 if i == axis else n for i, n in enumerate(k.dims(x))], 1)),
             *parts[:-1],
         ]
-    found = parts[:1]
+    products = parts[:1]
     for part in parts[1:]:
-        found.append(k.add(Mul(found[-1], part)))
-    found = found[::-1] if node.flag("reverse") else found
-    return k.add(Concatenation(tuple(found), axis=axis)) if extent > 1 else found[0]
+        products.append(k.add(Mul(products[-1], part)))
+    products = products[::-1] if node.flag("reverse") else products
+    return k.add(Concatenation(tuple(products), axis=axis)) if extent > 1 else products[0]

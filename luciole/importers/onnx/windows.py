@@ -31,11 +31,11 @@ class Windows:
         return len(self.kernel)
 
     def spans(self) -> list[int]:
-        """Say how far a window reaches along each axis."""
+        """Compute how far a window reaches along each axis."""
         return [(n - 1) * d + 1 for n, d in zip(self.kernel, self.dilations, strict=True)]
 
     def is_same(self, extents: Sequence[int | None]) -> bool:
-        """Tell whether the padding is what circle's SAME is, for images of these extents."""
+        """Return whether the padding is what circle's SAME is, for images of these extents."""
         rows = zip(extents, self.strides, self.spans(), self.pads.tolist(), strict=True)
         for extent, stride, span, pads in rows:
             if extent is None and stride != 1:
@@ -63,8 +63,8 @@ def _missing(extent: int, stride: int, span: int) -> int:
 
 
 def windows_of(node: Node, shape: Shape, kernel: Sequence[int]) -> Windows:
-    """Read a node's windows on images [batch, channels, ...]. Raises RefusedError for such that
-    circle cannot say.
+    """Read a node's windows on images [batch, channels, ...]. Raises RefusedError for windows
+    that circle cannot express.
     """
     axes = len(kernel)
     strides = node.integers("strides", [1] * axes)
@@ -74,13 +74,13 @@ def windows_of(node: Node, shape: Shape, kernel: Sequence[int]) -> Windows:
         raise RefusedError(f"its windows do not have the {len(shape) - 2} axes of the image")
     if min(*strides, *dilations, *kernel) < 1 or max(*strides, *dilations, *kernel) >= 1 << 31:
         raise RefusedError("its windows have extents below 1")
-    found = Windows(list(kernel), strides, dilations, pads.reshape(2, axes).T)
+    windows = Windows(list(kernel), strides, dilations, pads.reshape(2, axes).T)
     auto = node.text("auto_pad", "NOTSET")
     if auto.startswith("SAME"):
-        found.pads = _same(found, shape[2:], auto == "SAME_UPPER")
+        windows.pads = _same(windows, shape[2:], auto == "SAME_UPPER")
     elif auto == "VALID":
-        found.pads = np.zeros((axes, 2), np.int64)
-    return found
+        windows.pads = np.zeros((axes, 2), np.int64)
+    return windows
 
 
 def _same(windows: Windows, extents: Sequence[int | None], upper: bool) -> Pads:

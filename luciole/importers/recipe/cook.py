@@ -84,15 +84,15 @@ class _Cook:
     def model(self, recipe: Iterable[Entry]) -> tables.Model:
         """Cook everything; the recipe itself is the main graph."""
         tensors, rest = self._tensors(recipe, 0)
-        found = members(rest, "recipe", *_GRAPH, "version", "graph", "signature_def", "ext_offset")
-        version = integers(found, "version")
-        self.use_buffer_offset = flag(found, "ext_offset")
+        fields = members(rest, "recipe", *_GRAPH, "version", "graph", "signature_def", "ext_offset")
+        version = integers(fields, "version")
+        self.use_buffer_offset = flag(fields, "ext_offset")
         if version and not 0 <= version[0] <= _NEWEST_VERSION:
             raise FormatError(f"recipe version {version[0]} is newer than {_NEWEST_VERSION}")
         cooked = [self._graph(tensors, rest, 0)]
-        for index, entry in enumerate(found["graph"], 1):
+        for index, entry in enumerate(fields["graph"], 1):
             cooked.append(self._graph(*self._tensors(message(entry), index), index))
-        signatures = [_signature(message(e), cooked) for e in found["signature_def"]]
+        signatures = [_signature(message(e), cooked) for e in fields["signature_def"]]
         codes = [opcodes.encode(number, v, custom) for number, v, custom in self.codes]
         return tables.Model(
             operator_codes=codes,
@@ -115,33 +115,33 @@ class _Cook:
         return tensors, rest
 
     def _graph(self, tensors: list[tables.Tensor], rest: Message, index: int) -> tables.SubGraph:
-        found = members(rest, "graph", *_GRAPH, *(() if index else _ROOT))
-        name = text(found, "name") or (f"sub_{index}" if index else "main")
+        fields = members(rest, "graph", *_GRAPH, *(() if index else _ROOT))
+        name = text(fields, "name") or (f"sub_{index}" if index else "main")
         names = _Names([tensor.name or "" for tensor in tensors], name)
         return tables.SubGraph(
             name=name,
             tensors=tensors,
-            operators=[self._operator(message(entry), names) for entry in found["operation"]],
-            inputs=names.indices(texts(found, "input")),
-            outputs=names.indices(texts(found, "output")),
+            operators=[self._operator(message(entry), names) for entry in fields["operation"]],
+            inputs=names.indices(texts(fields, "input")),
+            outputs=names.indices(texts(fields, "output")),
         )
 
     def _tensor(self, operand: Message, place: tuple[int, int]) -> tables.Tensor:
-        found = members(operand, "operand", *_OPERAND)
-        name = text(found, "name")
+        fields = members(operand, "operand", *_OPERAND)
+        name = text(fields, "name")
         if not name:
             raise FormatError(f"line {operand.line}: an operand has no name")
-        dtype = _dtype(word(found, "type"), name)
-        shape = _dimensions(found, "shape")
+        dtype = _dtype(word(fields, "type"), name)
+        shape = _dimensions(fields, "shape")
         tensor = tables.Tensor(name=name, type=dtype, shape=shape)
-        if found["shape_signature"]:
-            tensor.shape_signature = _dimensions(found, "shape_signature")
-        tensor.is_variable = flag(found, "is_variable")
-        tensor.quantization = _quantization(found)
-        tensor.sparsity = sparsity(message(found["sparsity"][0])) if found["sparsity"] else None
-        if found["filler"]:
-            content = self._content(message(found["filler"][0]), tensor, place)
-            if flag(found, "make_sparse"):
+        if fields["shape_signature"]:
+            tensor.shape_signature = _dimensions(fields, "shape_signature")
+        tensor.is_variable = flag(fields, "is_variable")
+        tensor.quantization = _quantization(fields)
+        tensor.sparsity = sparsity(message(fields["sparsity"][0])) if fields["sparsity"] else None
+        if fields["filler"]:
+            content = self._content(message(fields["filler"][0]), tensor, place)
+            if flag(fields, "make_sparse"):
                 content, tensor.sparsity = sparse_rows(content, dtype, shape, name, self.room)
             self.room -= len(content)
             tensor.buffer = len(self.buffers)
@@ -149,9 +149,9 @@ class _Cook:
         return tensor
 
     def _content(self, filler: Message, tensor: tables.Tensor, place: tuple[int, int]) -> Bytes:
-        found = members(filler, "filler", "tag", "arg")
+        fields = members(filler, "filler", "tag", "arg")
         shape = [] if tensor.shape is None else tensor.shape.tolist()
-        tag, arguments = text(found, "tag") or "", texts(found, "arg")
+        tag, arguments = text(fields, "tag") or "", texts(fields, "arg")
         if tensor.sparsity is not None and tag == "explicit":
             shape = [len(arguments)]  # only the elements that are there
         try:
@@ -164,20 +164,20 @@ class _Cook:
     def _operator(self, operation: Message, names: _Names) -> tables.Operator:
         kind = options.kind_of(operation)
         idle = (e.name for e in operation if options.is_idle(e))
-        found = members(operation, "operation", *options.OPERATION, kind.message, *idle)
-        version = integers(found, "version") or [1]
+        fields = members(operation, "operation", *options.OPERATION, kind.message, *idle)
+        version = integers(fields, "version") or [1]
         code = (kind.number, version[0], kind.custom)
         operator = tables.Operator(
             opcode_index=self.codes.setdefault(code, len(self.codes)),
-            inputs=names.indices(texts(found, "input")),
-            outputs=names.indices(texts(found, "output")),
+            inputs=names.indices(texts(fields, "input")),
+            outputs=names.indices(texts(fields, "output")),
         )
-        options.set_options(operator, kind, found)
+        options.set_options(operator, kind, fields)
         return operator
 
 
 _ROOT = ("version", "graph", "signature_def", "ext_offset")
-"""What only the main graph's message holds."""
+"""Fields that only the main graph's message has."""
 
 
 class _Names:
@@ -209,35 +209,37 @@ def _dtype(name: str | None, operand: str) -> TensorType:
     return TensorType[name]
 
 
-def _dimensions(found: dict[str, list[Any]], name: str) -> np.ndarray[Any, np.dtype[np.int32]]:
-    if not found[name]:
+def _dimensions(fields: dict[str, list[Any]], name: str) -> np.ndarray[Any, np.dtype[np.int32]]:
+    if not fields[name]:
         return np.zeros(0, np.int32)
-    return np.array(integers(members(message(found[name][0]), name, "dim"), "dim"), np.int32)
+    return np.array(integers(members(message(fields[name][0]), name, "dim"), "dim"), np.int32)
 
 
-def _quantization(found: dict[str, list[Any]]) -> tables.QuantizationParameters | None:
-    if not found["quant"] and not found["mx_quant"]:
+def _quantization(fields: dict[str, list[Any]]) -> tables.QuantizationParameters | None:
+    if not fields["quant"] and not fields["mx_quant"]:
         return None
     result = tables.QuantizationParameters()
-    if found["quant"]:
-        result = table(tables.QuantizationParameters, message(found["quant"][0]), {})
-    if found["mx_quant"]:
-        result.details = table(tables.MXQuantization, message(found["mx_quant"][0]), {})
+    if fields["quant"]:
+        result = table(tables.QuantizationParameters, message(fields["quant"][0]), {})
+    if fields["mx_quant"]:
+        result.details = table(tables.MXQuantization, message(fields["mx_quant"][0]), {})
     return result
 
 
 def _signature(source: Message, graphs: Sequence[tables.SubGraph]) -> tables.SignatureDef:
-    found = members(source, "signature_def", "inputs", "outputs", "signature_key", "subgraph_index")
-    index = (integers(found, "subgraph_index") or [0])[0]
+    fields = members(
+        source, "signature_def", "inputs", "outputs", "signature_key", "subgraph_index"
+    )
+    index = (integers(fields, "subgraph_index") or [0])[0]
     if not 0 <= index < len(graphs):
         raise FormatError(f"line {source.line}: there is no graph {index}")
     graph = graphs[index]
     names = _Names([t.name or "" for t in graph.tensors or []], graph.name or "")
     inputs, outputs = (
-        [_tensor_map(message(entry), names) for entry in found[side]]
+        [_tensor_map(message(entry), names) for entry in fields[side]]
         for side in ("inputs", "outputs")
     )
-    key = text(found, "signature_key")
+    key = text(fields, "signature_key")
     return tables.SignatureDef(
         inputs=inputs, outputs=outputs, signature_key=key, subgraph_index=index
     )
@@ -245,9 +247,9 @@ def _signature(source: Message, graphs: Sequence[tables.SubGraph]) -> tables.Sig
 
 def _tensor_map(source: Message, names: _Names) -> tables.TensorMap:
     """Read an argument or a result; its tensor is given by name or by number."""
-    found = members(source, "a signature's tensor", "name", "tensor", "tensor_index")
-    name, numbers = text(found, "tensor"), integers(found, "tensor_index")
+    fields = members(source, "a signature's tensor", "name", "tensor", "tensor_index")
+    name, numbers = text(fields, "tensor"), integers(fields, "tensor_index")
     if name is None and not numbers:
         raise FormatError(f"line {source.line}: neither tensor nor tensor_index is given")
     index = numbers[0] if name is None else names.index(name)
-    return tables.TensorMap(name=text(found, "name"), tensor_index=index)
+    return tables.TensorMap(name=text(fields, "name"), tensor_index=index)

@@ -26,12 +26,12 @@ _BOOLS = {"true": True, "True": True, "t": True, "false": False, "False": False,
 
 def members(message: Message, what: str, *known: str) -> dict[str, list[Entry]]:
     """Gather a message's entries by field name; refuse names that are not ``known``."""
-    found: dict[str, list[Entry]] = defaultdict(list)
+    fields: dict[str, list[Entry]] = defaultdict(list)
     for entry in message:
         if entry.name not in known:
             raise FormatError(f"line {entry.line}: {what} has no field {quoted(entry.name)}")
-        found[entry.name].append(entry)
-    return found
+        fields[entry.name].append(entry)
+    return fields
 
 
 def message(entry: Entry) -> Message:
@@ -41,34 +41,34 @@ def message(entry: Entry) -> Message:
     return entry.value
 
 
-def texts(found: Fields, name: str) -> list[str]:
+def texts(fields: Fields, name: str) -> list[str]:
     """List every text of a field."""
-    return [_text(entry) for entry in found[name]]
+    return [_text(entry) for entry in fields[name]]
 
 
-def text(found: Fields, name: str) -> str | None:
+def text(fields: Fields, name: str) -> str | None:
     """Read the last text of a field, as protobuf reads repetitions of a single one."""
-    return texts(found, name)[-1] if found[name] else None
+    return texts(fields, name)[-1] if fields[name] else None
 
 
-def word(found: Fields, name: str) -> str | None:
+def word(fields: Fields, name: str) -> str | None:
     """Read the name that stands as a field's value."""
-    if not found[name]:
+    if not fields[name]:
         return None
-    entry = found[name][-1]
+    entry = fields[name][-1]
     if not isinstance(entry.value, Word):
         raise _wrong(entry, "a name")
     return entry.value
 
 
-def flag(found: Fields, name: str) -> bool:
+def flag(fields: Fields, name: str) -> bool:
     """Read a field that is true or false; false where it is left out."""
-    return bool(found[name]) and truth(found[name][-1])
+    return bool(fields[name]) and truth(fields[name][-1])
 
 
-def integers(found: Fields, name: str, of: str = "int") -> list[int]:
+def integers(fields: Fields, name: str, of: str = "int") -> list[int]:
     """List every integer of a field, of a scalar type of the schema."""
-    return [integer(entry, of) for entry in found[name]]
+    return [integer(entry, of) for entry in fields[name]]
 
 
 def integer(entry: Entry, of: str = "int") -> int:
@@ -86,15 +86,15 @@ def table(cls: type[T], source: Message, aliases: Mapping[str, str]) -> T:
     """
     known = {f.name: f for f in cls.fields}
     result = cls(**{n: default_of(cls, n) for n, f in known.items() if f.kind == "scalar"})
-    given: dict[str, list[Entry]] = defaultdict(list)
+    entries_of: dict[str, list[Entry]] = defaultdict(list)
     for entry in source:
         name = entry.name if entry.name in known else aliases.get(entry.name, "")
         if name not in known:
             raise FormatError(
                 f"line {entry.line}: {cls.__name__} has no field {quoted(entry.name)}"
             )
-        given[name].append(entry)
-    for name, entries in given.items():
+        entries_of[name].append(entry)
+    for name, entries in entries_of.items():
         setattr(result, name, _content(known[name], entries))
     return result
 
@@ -155,6 +155,8 @@ def _text(entry: Entry) -> str:
     return entry.value
 
 
-def _wrong(entry: Entry, wanted: str) -> FormatError:
-    found = "a message" if isinstance(entry.value, Message) else quoted(entry.value)
-    return FormatError(f"line {entry.line}: {shorten(entry.name)} takes {wanted}, found {found}")
+def _wrong(entry: Entry, expected: str) -> FormatError:
+    present = "a message" if isinstance(entry.value, Message) else quoted(entry.value)
+    return FormatError(
+        f"line {entry.line}: {shorten(entry.name)} takes {expected}, found {present}"
+    )

@@ -110,8 +110,8 @@ def _explicit(
 
     def make(start: int, end: int) -> Array:
         values = np.zeros(end - start, _wide(dtype))
-        given = arguments[start:end]
-        values[: len(given)] = [_parsed(text, dtype) for text in given]
+        texts = arguments[start:end]
+        values[: len(texts)] = [_parsed(text, dtype) for text in texts]
         return values
 
     return make

@@ -30,8 +30,8 @@ class Kind:
 
 def kind_of(operation: Message) -> Kind:
     """Find the operator that an operation is. Raises FormatError for one that is not known."""
-    given = {e.name: e.value for e in operation if e.name in ("type", "custom_code")}
-    type_, custom = given.get("type"), given.get("custom_code")
+    names = {e.name: e.value for e in operation if e.name in ("type", "custom_code")}
+    type_, custom = names.get("type"), names.get("custom_code")
     if not isinstance(type_, str) or not type_:
         raise FormatError(f"line {operation.line}: an operation has no type")
     code = recipe.builtin_of(type_)
@@ -49,7 +49,7 @@ def kind_of(operation: Message) -> Kind:
 
 
 def is_idle(entry: Entry) -> bool:
-    """Tell whether an entry is an options message that says nothing: ONE's recipes have some of
+    """Return whether an entry is an options message that says nothing: ONE's recipes have some of
     other operators.
     """
     empty = isinstance(entry.value, Message) and not entry.value.entries
@@ -62,41 +62,41 @@ def _message_in(operation: Message, name: str) -> str:
     return next(alike, name)
 
 
-def set_options(operator: tables.Operator, kind: Kind, found: Fields) -> None:
+def set_options(operator: tables.Operator, kind: Kind, fields: Fields) -> None:
     """Give an operator its options: a table of the schema, or for a custom one a FlexBuffer map."""
-    given = message(found[kind.message][-1]) if found[kind.message] else None
+    entries = message(fields[kind.message][-1]) if fields[kind.message] else None
     if kind.custom is not None:
-        raw = _raw(found) if found["custom_options"] else _map(kind.custom, given)
+        raw = _raw(fields) if fields["custom_options"] else _map(kind.custom, entries)
         operator.custom_options = np.frombuffer(raw, np.uint8)
         operator.custom_options_format = CustomOptionsFormat.FLEXBUFFERS
         return
     cls = recipe.table_of(kind.number)
     if cls is None:
-        if given is not None:
-            members(given, kind.message)
+        if entries is not None:
+            members(entries, kind.message)
         return
-    if given is None and cls.fields:
+    if entries is None and cls.fields:
         return  # left out on purpose: the operator has no options
-    options = table(cls, given or Message(0), recipe.FIELDS)
+    options = table(cls, entries or Message(0), recipe.FIELDS)
     if cls.__name__ in BuiltinOptions.__members__:
         operator.builtin_options = options
     else:
         operator.builtin_options_2 = options
 
 
-def _raw(found: Fields) -> bytes:
-    entry = found["custom_options"][-1]
+def _raw(fields: Fields) -> bytes:
+    entry = fields["custom_options"][-1]
     if not isinstance(entry.value, str):
         raise FormatError(f"line {entry.line}: custom_options takes bytes as a text in quotes")
     return entry.value.encode("utf-8", "surrogateescape")
 
 
-def _map(custom: str, given: Message | None) -> bytes:
+def _map(custom: str, entries: Message | None) -> bytes:
     """Encode the options of a custom operator: those that ONE knows with their defaults, or as
     given.
     """
     options = dict(recipe.CUSTOM.get(custom, {}))
-    for entry in given or Message(0):
+    for entry in entries or Message(0):
         if custom in recipe.CUSTOM and entry.name not in options:
             raise FormatError(f"line {entry.line}: {custom} has no option {quoted(entry.name)}")
         options[entry.name] = _option(entry, options)

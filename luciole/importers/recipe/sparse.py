@@ -21,26 +21,26 @@ from luciole.schema.textproto import Entry, Message
 
 def sparsity(source: Message) -> tables.SparsityParameters:
     """Read the table behind a ``sparsity`` message."""
-    found = members(source, "sparsity", "traversal_order", "block_map", "dim_metadata")
+    fields = members(source, "sparsity", "traversal_order", "block_map", "dim_metadata")
     return tables.SparsityParameters(
-        traversal_order=_dimensions(found, "traversal_order"),
-        block_map=_dimensions(found, "block_map"),
-        dim_metadata=[_dimension(message(entry)) for entry in found["dim_metadata"]],
+        traversal_order=_dimensions(fields, "traversal_order"),
+        block_map=_dimensions(fields, "block_map"),
+        dim_metadata=[_dimension(message(entry)) for entry in fields["dim_metadata"]],
     )
 
 
-def _dimensions(found: Fields, name: str) -> Array:
-    entries = found[name]
+def _dimensions(fields: Fields, name: str) -> Array:
+    entries = fields[name]
     numbers = integers(members(message(entries[-1]), name, "dim"), "dim") if entries else []
     return np.array(numbers, np.int32)
 
 
 def _dimension(source: Message) -> tables.DimensionMetadata:
     vectors = ("array_segments", "array_indices")
-    found = members(source, "dim_metadata", "format", "dense_size", *vectors)
+    fields = members(source, "dim_metadata", "format", "dense_size", *vectors)
     plain = Message(source.line, [e for e in source if e.name not in vectors])
     result = table(tables.DimensionMetadata, plain, {})
-    result.array_segments, result.array_indices = (_vector(found[name]) for name in vectors)
+    result.array_segments, result.array_indices = (_vector(fields[name]) for name in vectors)
     return result
 
 
@@ -48,8 +48,8 @@ def _vector(entries: list[Entry]) -> Table | None:
     """Write indices in the width that their ``type`` says."""
     if not entries:
         return None
-    found: Mapping[str, list[Entry]] = members(message(entries[-1]), "indices", "dim", "type")
-    name = word(found, "type") or "SparseIdxVecType_NONE"
+    fields: Mapping[str, list[Entry]] = members(message(entries[-1]), "indices", "dim", "type")
+    name = word(fields, "type") or "SparseIdxVecType_NONE"
     if name not in INDEX_VECTORS:
         known = ", ".join(INDEX_VECTORS)
         raise FormatError(f"line {entries[-1].line}: type {shorten(name)} is none of {known}")
@@ -58,7 +58,7 @@ def _vector(entries: list[Entry]) -> Table | None:
         return None
     cls = TABLES[kind]
     scalar = cls.fields[0].of
-    return cls(values=np.array(integers(found, "dim", scalar), SCALARS[scalar]))
+    return cls(values=np.array(integers(fields, "dim", scalar), SCALARS[scalar]))
 
 
 _BLOCK = 2**20
