@@ -35,30 +35,30 @@ class Agreement:
         return self.same == self.records
 
     def text(self) -> str:
-        """Say it in a line."""
-        how = "same answers as the interpreter" if self.holds else "WRONG"
+        """Return the agreement as a line of text."""
+        verdict = "same answers as the interpreter" if self.holds else "WRONG"
         numbers = f"{self.same} of {self.records} equal"
-        return f"{how}: {numbers}, largest difference {self.largest_difference:.1e}"
+        return f"{verdict}: {numbers}, largest difference {self.largest_difference:.1e}"
 
 
 def compare(
     program: Program,
     compiled: Compiled,
     model: Model,
-    given: Mapping[str, Array],
+    inputs: Mapping[str, Array],
     real: Mapping[str, Array],
 ) -> Agreement:
-    """Compare on records ``[n, ...]``: ``given`` are what the C program takes, ``real`` what the
-    interpreter does.
+    """Compare on records ``[n, ...]``: ``inputs`` are those of the C program, ``real`` those of
+    the interpreter.
 
     Integers must be equal, of scores the largest must be the same one, single numbers close. Raises
     LucioleError for no records.
     """
     interpreter, originals = Interpreter(model), [end.original for end in program.outputs]
     same, worst, count = 0, 0.0, 0
-    for ours, theirs in zip(batches(program, given), batches(program, real), strict=True):
-        found, wanted = compiled.run(ours), interpreter.computed(theirs, originals)
-        pairs = list(zip(program.outputs, found, wanted, strict=True))
+    for ours, theirs in zip(batches(program, inputs), batches(program, real), strict=True):
+        results, expected = compiled.run(ours), interpreter.computed(theirs, originals)
+        pairs = list(zip(program.outputs, results, expected, strict=True))
         same += all(_agrees(end, a, b) for end, a, b in pairs)
         worst = max([worst, *(_difference(end, a, b) for end, a, b in pairs)])
         count += 1
@@ -84,19 +84,19 @@ def _batch(value: Value) -> int:
     return value.dims[0] if value.dims else 1
 
 
-def _agrees(end: End, found: Array, wanted: Array) -> bool:
+def _agrees(end: End, result: Array, expected: Array) -> bool:
     if end.form == CLASS:
-        return bool(np.array_equal(found.reshape(-1), answers_of(wanted).reshape(-1)))
-    if end.places is None and wanted.dtype.kind in "iub":
-        return bool(np.array_equal(found, wanted))
-    if wanted.ndim and wanted.shape[-1] > 1:
-        return agreement(found, wanted) == 1
-    return _difference(end, found, wanted) <= CLOSE * max(1.0, float(np.abs(wanted).max()))
+        return bool(np.array_equal(result.reshape(-1), answers_of(expected).reshape(-1)))
+    if end.places is None and expected.dtype.kind in "iub":
+        return bool(np.array_equal(result, expected))
+    if expected.ndim and expected.shape[-1] > 1:
+        return agreement(result, expected) == 1
+    return _difference(end, result, expected) <= CLOSE * max(1.0, float(np.abs(expected).max()))
 
 
-def _difference(end: End, found: Array, wanted: Array) -> float:
-    """Find the largest difference of numbers; of integers none is told."""
-    if end.form == CLASS or (end.places is None and wanted.dtype.kind in "iub"):
+def _difference(end: End, result: Array, expected: Array) -> float:
+    """Find the largest difference of numbers; integers have none here."""
+    if end.form == CLASS or (end.places is None and expected.dtype.kind in "iub"):
         return 0.0
-    real = found.astype(np.float64) * 2.0 ** -(end.places or 0)
-    return float(np.abs(real - wanted).max(initial=0))
+    real = result.astype(np.float64) * 2.0 ** -(end.places or 0)
+    return float(np.abs(real - expected).max(initial=0))

@@ -24,7 +24,7 @@ from luciole.ir import Array, LucioleError
 
 @dataclass(frozen=True)
 class _Tensor:
-    """What the library says of an input or an output."""
+    """Name, type and shape of an input or an output, as the library describes it."""
 
     name: str
     dtype: str
@@ -44,9 +44,9 @@ class _Tensor:
     def checked(self, array: Array) -> Array:
         """Return an array as the library reads it. Raises LucioleError for another one."""
         if array.dtype != self.dtype or array.shape != self.shape:
-            wanted = f"{self.dtype} {list(self.shape)}"
-            found = f"{array.dtype} {list(array.shape)}"
-            raise LucioleError(f"input {self.name!r} is {wanted}, {found} was given")
+            own = f"{self.dtype} {list(self.shape)}"
+            other = f"{array.dtype} {list(array.shape)}"
+            raise LucioleError(f"input {self.name!r} is {own}, {other} was given")
         return np.ascontiguousarray(array)
 
 
@@ -84,19 +84,20 @@ class Compiled:
         return gotten
 
     def bind(self, inputs: Mapping[str, Array]) -> tuple[Callable[[], None], list[Array]]:
-        """Bind arrays: return what runs the network on what they hold then, with little around it,
-        and the arrays that it writes results to, one for each output. Arrays as for ``run``; those
-        whose elements do not lie in order are copied, and later changes of them not seen.
+        """Bind arrays: return a function that runs the network on their present contents, with
+        little around it, and the arrays that it writes results to, one for each output. Arrays as
+        for ``run``; arrays whose elements do not lie in order are copied, and later changes of them
+        not seen.
 
-        Raises LucioleError for other names, types or shapes; what is returned where a run fails.
+        Raises LucioleError for other names, types or shapes; the function does where a run fails.
         """
         if set(inputs) != {tensor.name for tensor in self._inputs}:
-            wanted = ", ".join(repr(t.name) for t in self._inputs)
-            raise LucioleError(f"inputs are {wanted}; {', '.join(map(repr, inputs))} were given")
-        given = [tensor.checked(np.asarray(inputs[tensor.name])) for tensor in self._inputs]
-        gotten = [np.zeros(tensor.shape, tensor.dtype) for tensor in self._outputs]
+            names = ", ".join(repr(t.name) for t in self._inputs)
+            raise LucioleError(f"inputs are {names}; {', '.join(map(repr, inputs))} were given")
+        arguments = [tensor.checked(np.asarray(inputs[tensor.name])) for tensor in self._inputs]
+        results = [np.zeros(tensor.shape, tensor.dtype) for tensor in self._outputs]
         run, name, lock = self._library.run, self.name, self._lock
-        held = _pointers(given), _pointers(gotten), given, self._library
+        held = _pointers(arguments), _pointers(results), arguments, self._library
 
         def call() -> None:
             with lock:
@@ -104,10 +105,10 @@ class Compiled:
             if failed:
                 raise LucioleError(f"{name} failed")
 
-        return call, gotten
+        return call, results
 
     def reset(self) -> None:
-        """Let the next run begin from the start, where a network has states."""
+        """Make the next run begin from the start, where a network has states."""
         with self._lock:
             self._library.reset()
 
@@ -164,15 +165,15 @@ class _Library:
         self._describe.restype = ctypes.c_char_p
 
     def description(self) -> Any:
-        """Return what the library says of itself."""
+        """Return the library's description of itself."""
         return json.loads(self._describe())
 
 
-def _text(found: object) -> str:
+def _text(entry: object) -> str:
     """Return a text. Raises TypeError for anything else."""
-    if not isinstance(found, str):
+    if not isinstance(entry, str):
         raise TypeError
-    return found
+    return entry
 
 
 def _pointers(arrays: Sequence[Array]) -> ctypes.Array[ctypes.c_void_p]:

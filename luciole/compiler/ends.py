@@ -1,4 +1,6 @@
-"""Convert what callers give and get: bytes for floats, fixed point or a class for scores."""
+"""Convert the inputs and outputs of callers: bytes for floats, fixed point or a class for
+scores.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ RISING_TOGETHER = ("luc_softmax", "luc_tanh", "luc_logistic")
 """Functions that leave the largest number of a row where it is."""
 
 _KINDS = {TensorType.INT32: 0, TensorType.FLOAT32: 1, TensorType.INT8: 2}
-"""As ``outputs.h`` numbers them."""
+"""Types by their numbers in ``outputs.h``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,13 +48,13 @@ class End:
     name: str = ""
 
     def called(self, name: str) -> End:
-        """Call it by a signature's name, and by its form where that is another number."""
+        """Name the end as a signature does, and add its form where its numbers have another one."""
         form = f"_{self.form}" if self.form in (FIXED, CLASS) else ""
         return replace(self, name=f"{name}{form}") if name else self
 
 
 def enter(network: Network, options: CompileOptions) -> list[End]:
-    """Let callers give inputs as the options say. Raises OptionError where they cannot."""
+    """Convert inputs from the forms that the options name. Raises OptionError where they cannot."""
     ends = []
     for place, value in enumerate(network.inputs):
         transform = options.preprocess[place] if place < len(options.preprocess) else None
@@ -79,15 +81,15 @@ def _entered(
 def _from_bytes(
     network: Network, value: Value, transform: Transform | None, options: CompileOptions
 ) -> End:
-    """Give an input as bytes: what each stands for is a table."""
-    given = Value(value.name, TensorType.UINT8, value.dims)
+    """Take an input as bytes: a table has the number that each stands for."""
+    codes = Value(value.name, TensorType.UINT8, value.dims)
     real = np.arange(256, dtype=np.float32)
     real = real if transform is None else np.asarray(transform(real), np.float32)
     function, table = _byte_table(value, real)
     fields: dict[str, Field] = {"count": element_count(value.dims), "table": table}
-    network.calls.insert(0, CCall(function, fields, (given,), (value,), note="bytes are given"))
+    network.calls.insert(0, CCall(function, fields, (codes,), (value,), note="bytes are given"))
     note = f'before "{options.preprocess_text}"' if transform is not None else ""
-    return End(given, network.originals[value], BYTES, note=note)
+    return End(codes, network.originals[value], BYTES, note=note)
 
 
 def _byte_table(value: Value, real: Array) -> tuple[str, Array]:
@@ -100,7 +102,7 @@ def _byte_table(value: Value, real: Array) -> tuple[str, Array]:
 
 
 def leave(network: Network, options: CompileOptions) -> list[End]:
-    """Let callers get outputs as the options say, each in a place of its own."""
+    """Convert outputs to the forms that the options name, each in a place of its own."""
     ends = [_left(network, value, options) for value in network.outputs]
     network.outputs = [end.value for end in ends]
     network.remove_unread()
@@ -122,16 +124,16 @@ def _left(network: Network, value: Value, options: CompileOptions) -> End:
 
 
 def _suits(options: CompileOptions) -> bool:
-    """Tell whether nobody asked for floats that the machine does not have."""
+    """Return whether nobody asked for floats that the machine does not have."""
     return options.output == MODEL and not options.machine.has_floats
 
 
 def _original(network: Network, value: Value) -> Value:
     """Find the graph's tensor behind one of its own or of a call."""
-    found = network.originals.get(value)
-    if found is None:
+    original = network.originals.get(value)
+    if original is None:
         raise UnsupportedError(f"output {value.name!r} is no tensor of the model")
-    return found
+    return original
 
 
 def _fixed_point(network: Network, value: Value) -> End | None:
@@ -157,15 +159,15 @@ def _class(network: Network, value: Value) -> End:
     if value.dtype not in _KINDS or not value.dims or not value.dims[-1]:
         raise UnsupportedError(f"output {value.name!r} is {value.dtype.name}: it has no class")
     depth = value.dims[-1]
-    found = Value(f"{original.name}_class", TensorType.INT32, value.dims[:-1])
+    classes = Value(f"{original.name}_class", TensorType.INT32, value.dims[:-1])
     fields: dict[str, Field] = {"rows": element_count(value.dims) // depth, "depth": depth}
     fields["kind"] = _KINDS[value.dtype]
-    network.calls.append(CCall("luc_class_of", fields, (value,), (found,)))
-    return End(found, original, CLASS, note="the number of the largest score")
+    network.calls.append(CCall("luc_class_of", fields, (value,), (classes,)))
+    return End(classes, original, CLASS, note="the number of the largest score")
 
 
 def _own_place(network: Network, place: int, end: End) -> End:
-    """Copy what is an input, a constant or an earlier output, too."""
+    """Copy an output that is an input, a constant or an earlier output, too."""
     value = end.value
     if network.maker(value) is not None and value not in network.outputs[:place]:
         return end

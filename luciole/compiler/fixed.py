@@ -25,7 +25,7 @@ FLOATS_OF_FIXED, FLOATS_OF_BYTES = "luc_floats_of_fixed", "luc_floats_of_bytes"
 MOST_DOWN = 31
 """Places that a shift of 32 bits takes away."""
 HALF = LARGEST // 2
-"""What an operand of a sum is at most."""
+"""Largest size of an operand of a sum."""
 
 Limits: TypeAlias = dict[str, Field]
 
@@ -45,7 +45,7 @@ Rule = Callable[[CCall, Sequence[Operand], Value], Result]
 
 
 def keep_fixed(network: Network) -> None:
-    """Compute in fixed point what is computed of it alone, and make floats of the results."""
+    """Compute in fixed point the calls that read nothing else, and make floats of the results."""
     for call in list(network.calls):
         rule = RULES.get(call.function)
         operands = [_operand(network, value) for value in call.reads] if rule else []
@@ -53,14 +53,14 @@ def keep_fixed(network: Network) -> None:
         are_bytes = all(operand.table is not None for operand in known)
         if rule is None or len(known) < len(operands) or are_bytes or _vanishes(network, call):
             continue
-        found = rule(call, known, made(call.writes[0], "fixed", TensorType.INT32))
-        if found is not None:
-            network.replace(call, *_with_floats(call, *found))
+        fixed_point = rule(call, known, made(call.writes[0], "fixed", TensorType.INT32))
+        if fixed_point is not None:
+            network.replace(call, *_with_floats(call, *fixed_point))
     network.remove_unread()
 
 
 def _vanishes(network: Network, call: CCall) -> bool:
-    """Tell whether an activation becomes part of thresholds wherever it is read."""
+    """Return whether an activation becomes part of thresholds wherever it is read."""
     (y,) = call.writes
     readers = {reader.function for reader in network.readers(y)}
     return call.function in INVERSES and readers == {LEVELS_OF_FLOATS} and y not in network.outputs
@@ -83,13 +83,13 @@ def _operand(network: Network, value: Value) -> Operand | None:
     return Operand(maker.reads[0], FixedPoint(places, 0.0), table)
 
 
-def _with_floats(call: CCall, found: CCall, point: FixedPoint | None) -> list[CCall]:
-    found = replace(found, source=call.source, fixed=point)
+def _with_floats(call: CCall, computing: CCall, point: FixedPoint | None) -> list[CCall]:
+    computing = replace(computing, source=call.source, fixed=point)
     if point is None:
-        return [replace(found, writes=call.writes)]
-    after = floats_of_fixed(found.writes[0], call.writes[0], point)
+        return [replace(computing, writes=call.writes)]
+    after = floats_of_fixed(computing.writes[0], call.writes[0], point)
     note = f"results {point}"
-    return [replace(found, note=note), replace(after, source=call.source)]
+    return [replace(computing, note=note), replace(after, source=call.source)]
 
 
 def _limits(fields: Mapping[str, Field], places: int) -> Limits:
@@ -103,7 +103,7 @@ def _limits(fields: Mapping[str, Field], places: int) -> Limits:
 
 
 def _sum(call: CCall, operands: Sequence[Operand], y: Value) -> Result:
-    """Add what has fewer places, or a byte's number, to the other one."""
+    """Add the operand with fewer places, or a byte's number, to the other one."""
     x, other = sorted(operands, key=lambda operand: operand.table is None)
     places = min(x.point.places, other.point.places) - 1
     downs = [operand.point.places - places for operand in (x, other)]
@@ -161,14 +161,14 @@ def _quantize(call: CCall, operands: Sequence[Operand], y: Value) -> Result:
 
 
 def join_sums(network: Network) -> None:
-    """Let convolutions add what is added to their results, so that these are never whole tensors of
-    int32.
+    """Add operands of sums within the convolutions whose results they are added to, so that these
+    are never whole tensors of int32.
     """
     for call in [c for c in network.calls if c.function in SUMS]:
-        found = _convolution(network, call)
-        if found is not None:
-            network.replace(call, _joined(call, found))
-            network.calls.remove(found)
+        convolution = _convolution(network, call)
+        if convolution is not None:
+            network.replace(call, _joined(call, convolution))
+            network.calls.remove(convolution)
 
 
 def _convolution(network: Network, call: CCall) -> CCall | None:
@@ -216,4 +216,4 @@ RULES: dict[str, Rule] = {
     "luc_max_pool_2d_float": _pool,
     "luc_quantize_int8": _quantize,
 }
-"""What has a form in fixed point, by its function on floats."""
+"""Rules of the functions on floats that have a form in fixed point, by the function's name."""

@@ -26,7 +26,7 @@ _DEFINED = (
 _WIDTH = re.compile(
     r"^#if LUC_WORDS > 1\n(?P<wide>.*?)(?:^#else\n(?P<narrow>.*?))?^#endif\n?", re.M | re.S
 )
-"""What differs where words lie side by side."""
+"""Pattern of the parts of a header that differ where words lie side by side."""
 
 _WORDS = re.compile(r"^#ifndef LUC_WORDS\n#define LUC_WORDS 1\n#endif$", re.M)
 
@@ -59,22 +59,22 @@ class StructField:
 
 
 def pieces(words: int = 1) -> Mapping[str, Piece]:
-    """Read every header: pieces by each name that they define, as they are for so many words side
-    by side.
+    """Read every header: pieces by each name that they define, in their form for ``words`` words
+    side by side.
     """
     return _pieces(words)
 
 
 @cache
 def _pieces(words: int) -> dict[str, Piece]:
-    found: dict[str, Piece] = {}
+    by_name: dict[str, Piece] = {}
     for header, text in _headers():
         for piece in _split(_for_words(text, words), header):
-            twice = sorted(piece.defines & found.keys())
+            twice = sorted(piece.defines & by_name.keys())
             if twice:
                 raise LucioleError(f"{header} defines {twice[0]} once more")
-            found.update(dict.fromkeys(piece.defines, piece))
-    return found
+            by_name.update(dict.fromkeys(piece.defines, piece))
+    return by_name
 
 
 def _headers() -> Iterator[tuple[str, str]]:
@@ -114,9 +114,9 @@ def _defined(block: str) -> set[str]:
     guard = re.search(r"^#ifndef (LUC_\w+_H)", block, re.M)
     if guard:
         return set()
-    found = {name for pattern in _DEFINED for name in pattern.findall(block)}
+    names = {name for pattern in _DEFINED for name in pattern.findall(block)}
     constants = re.search(r"^enum \{(.*)\};", block, re.M | re.S)
-    return found | (set(re.findall(r"\b(LUC_\w+)\b", constants[1])) if constants else set())
+    return names | (set(re.findall(r"\b(LUC_\w+)\b", constants[1])) if constants else set())
 
 
 def _names(block: str) -> set[str]:
@@ -133,24 +133,24 @@ def needed(functions: Iterable[str], words: int = 1) -> list[Piece]:
 
 
 def _visit(
-    name: str, found: Mapping[str, Piece], order: dict[Piece, None], path: tuple[str, ...]
+    name: str, known: Mapping[str, Piece], order: dict[Piece, None], path: tuple[str, ...]
 ) -> None:
-    piece = found.get(name) or _printed(name)
+    piece = known.get(name) or _printed(name)
     if piece is None:
         raise LucioleError(f"there is no C function {name} (behind {' > '.join(path) or 'a call'})")
     if piece in order or name in path:
         return
     for used in sorted(piece.uses - piece.defines):
-        _visit(used, found, order, (*path, name))
+        _visit(used, known, order, (*path, name))
     order[piece] = None
 
 
 @cache
 def struct_fields(function: str) -> tuple[StructField, ...]:
     """Read the fields of the struct that a function is called with, in order."""
-    found = re.search(rf"^struct {function} \{{\n(.*?)^\}};", _struct(function), re.M | re.S)
-    assert found is not None  # it is how the piece was found
-    fields = _FIELD.finditer(found[1])
+    body = re.search(rf"^struct {function} \{{\n(.*?)^\}};", _struct(function), re.M | re.S)
+    assert body is not None  # it is how the piece was found
+    fields = _FIELD.finditer(body[1])
     return tuple(StructField(f["name"], f["type"], bool(f["pointer"])) for f in fields)
 
 

@@ -22,7 +22,7 @@ _LONGEST = 300
 
 
 def build_library(program: Program, target: Path, flags: Sequence[str] = ()) -> None:
-    """Write what ``library_of`` compiles to a file."""
+    """Compile a program as ``library_of`` does and write the library to a file."""
     write_file(target, library_of(program, flags))
 
 
@@ -39,8 +39,8 @@ def library_of(program: Program, flags: Sequence[str] = ()) -> bytes:
         entry, library = Path(folder) / "entry.c", Path(folder) / "library.so"
         write_file(entry, entry_text(program))
         sources = [str(entry), str(Path(folder) / f"{program.options.name}.c")]
-        given = flags or (*FLAGS, *program.options.machine.library.split())
-        run_compiler([compiler, *given, *sources, "-o", str(library)])
+        options = flags or (*FLAGS, *program.options.machine.library.split())
+        run_compiler([compiler, *options, *sources, "-o", str(library)])
         return library.read_bytes()
 
 
@@ -53,7 +53,9 @@ def run_compiler(words: Sequence[str]) -> None:
 
 
 def entry_text(program: Program) -> str:
-    """Write what ``Compiled`` looks for in a library: a description and one way to call."""
+    """Write the entry that ``Compiled`` looks for in a library: a description and one function to
+    call.
+    """
     name = program.options.name
     inputs = [f"inputs[{k}]" for k in range(len(program.inputs))]
     outputs = [f"outputs[{k}]" for k in range(len(program.outputs))]

@@ -80,8 +80,8 @@ def lower(graph: Graph, vectors: Vectors = SCALAR) -> Network:
 
 
 def _beginning(value: Value) -> Array:
-    """Return what a state begins as: what the file says, else zeros (its zero point where it is
-    quantized). Raises UnsupportedError for another number of bytes.
+    """Return the first contents of a state: those in the file, else zeros (its zero point where it
+    is quantized). Raises UnsupportedError for another number of bytes.
     """
     dtype, raw = NUMPY[value.dtype], value.buffer.data if value.buffer is not None else None
     if raw is None or not raw.size:
@@ -92,7 +92,9 @@ def _beginning(value: Value) -> Array:
 
 
 def _refuse_open(ops: Sequence[Op]) -> None:
-    """Refuse what depends on more than inputs of settled extents. Raises UnsupportedError."""
+    """Refuse operators that depend on more than inputs of settled extents. Raises
+    UnsupportedError.
+    """
     for op in ops:
         if isinstance(op, InBlocks):
             raise UnsupportedError(f"{op.x.name!r} is in blocks that share scales: no C form")
@@ -105,7 +107,7 @@ def _refuse_open(ops: Sequence[Op]) -> None:
 
 
 def _is_alone(op: Op, value: Value) -> bool:
-    """Tell whether a variable is the state of one layer and nothing else."""
+    """Return whether a variable is the state of one layer and nothing else."""
     users = len(value.users) == 1 and not value.is_input and not value.is_output
     return users and isinstance(op, LSTMLayer)
 

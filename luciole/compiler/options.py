@@ -14,7 +14,7 @@ Transform = Callable[[Array], Array]
 
 
 class OptionError(LucioleError):
-    """What was chosen is no choice, or does not suit the model."""
+    """An option has a value that is no choice, or does not suit the model."""
 
 
 MODEL, BYTES, FLOAT, QUANTIZED, FIXED, CLASS = (
@@ -24,7 +24,7 @@ INPUTS, OUTPUTS = (BYTES, FLOAT, QUANTIZED), (FLOAT, QUANTIZED, FIXED, CLASS)
 STATIC, CALLER = "static", "caller"
 ARENAS = (STATIC, CALLER)
 C_HEADERS = ("stddef", "stdint", "string")
-"""What programs include: a header of theirs with such a name would stand before it."""
+"""C headers that programs include: a header of theirs with the same name would stand before it."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class CompileOptions:
     arena: str = STATIC
 
     def __post_init__(self) -> None:
-        """Refuse what is no choice. Raises OptionError."""
+        """Refuse values that are no choice. Raises OptionError."""
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,39}", self.name):
             raise OptionError(f"name {self.name!r}: letters, digits and _ (up to 40) make a name")
         if self.name in C_HEADERS:
@@ -56,12 +56,12 @@ class CompileOptions:
 
     @property
     def machine(self) -> Target:
-        """What the program is for. Raises LucioleError where that is this machine, without a C
-        compiler.
+        """Return the target of the program. Raises LucioleError where it is this machine, without
+        a C compiler.
         """
         return native() if self.target == NATIVE else TARGETS[self.target]
 
 
-def _choose(what: str, given: str, choices: Sequence[str]) -> None:
-    if given not in choices:
-        raise OptionError(f"{what} is {given!r}: it is one of {', '.join(choices)}")
+def _choose(what: str, choice: str, choices: Sequence[str]) -> None:
+    if choice not in choices:
+        raise OptionError(f"{what} is {choice!r}: it is one of {', '.join(choices)}")

@@ -72,17 +72,17 @@ class Program:
 
 
 def compile_model(model: Model, options: CompileOptions, origin: str = "luciole") -> Program:
-    """Compile a model's main graph; ``origin`` is what the files say they come from.
+    """Compile a model's main graph; ``origin`` is the source that the files name.
 
     Raises UnsupportedError that lists operators without a C form, and LucioleError for options that
     do not suit the model.
     """
     network = _lowered(model.graph, options.machine.vectors)
     _refuse_odd((*network.inputs, *network.outputs))
-    given, gotten = _spoken(model)
-    inputs = [end.called(given[place]) for place, end in enumerate(enter(network, options))]
+    input_names, output_names = _spoken(model)
+    inputs = [end.called(input_names[place]) for place, end in enumerate(enter(network, options))]
     keep_fixed(network)
-    outputs = [end.called(gotten[place]) for place, end in enumerate(leave(network, options))]
+    outputs = [end.called(output_names[place]) for place, end in enumerate(leave(network, options))]
     pull_thresholds(network)
     join_sums(network)
     _refuse_odd([v for call in network.calls for v in (*call.reads, *call.writes)])
@@ -94,11 +94,15 @@ def compile_model(model: Model, options: CompileOptions, origin: str = "luciole"
 
 
 def _spoken(model: Model) -> tuple[list[str], list[str]]:
-    """Find what the main graph's only signature calls its inputs and outputs; nothing without."""
-    graph, found = model.graph, [s for s in model.signatures if s.graph is model.graph]
-    only = found[0] if len(found) == 1 else Signature("", graph)
-    given, gotten = ({v: name for name, v in ends} for ends in (only.inputs, only.outputs))
-    return [given.get(v, "") for v in graph.inputs], [gotten.get(v, "") for v in graph.outputs]
+    """Find the names of inputs and outputs in the main graph's only signature; empty ones without
+    it.
+    """
+    graph, signatures = model.graph, [s for s in model.signatures if s.graph is model.graph]
+    only = signatures[0] if len(signatures) == 1 else Signature("", graph)
+    of_inputs, of_outputs = ({v: name for name, v in ends} for ends in (only.inputs, only.outputs))
+    return [of_inputs.get(v, "") for v in graph.inputs], [
+        of_outputs.get(v, "") for v in graph.outputs
+    ]
 
 
 def _lowered(graph: Graph, vectors: Vectors) -> Network:

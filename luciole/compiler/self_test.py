@@ -89,15 +89,15 @@ def _main(program: Program, runs: int) -> Iterator[str]:
 
 
 def _comparison(k: int, end: End) -> Iterator[str]:
-    wanted = f"wanted_{k}[record * {_size(end)} + i]"
+    expected = f"wanted_{k}[record * {_size(end)} + i]"
     yield f"        for (int i = 0; i < {_size(end)}; i++) {{"
     if end.value.dtype == TensorType.FLOAT32:
-        yield f"            float off = found_{k}[i] - {wanted}, size = {wanted};"
+        yield f"            float off = found_{k}[i] - {expected}, size = {expected};"
         yield "            if (off < 0.0f) off = -off;"
         yield "            if (size < 0.0f) size = -size;"
         yield f"            wrong += !(off <= {FLOATS_WITHIN} * (1.0f + size));"
     else:
-        yield f"            wrong += found_{k}[i] != {wanted};"
+        yield f"            wrong += found_{k}[i] != {expected};"
     yield "        }"
 
 

@@ -1,4 +1,4 @@
-"""What a program takes on the machine that it is for, as that machine's compiler makes it."""
+"""Measure a program on the machine that it is for, as that machine's compiler makes it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _EDGE = re.compile(r'^edge: { sourcename: "(.*?)" targetname: "(.*?)"', re.M)
 _FRAME = re.compile(r"(\d+) bytes \((static|dynamic,bounded)\)")
 _UNBOUNDED = re.compile(r"bytes \(dynamic\)")
 _ANY = "__indirect_call"
-"""What a call graph has for a call by an address."""
+"""Name in a call graph for a call by an address."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class Stack:
 
 @dataclass(frozen=True)
 class Measured:
-    """What ``compiler``, with its version and flags, makes of a program: bytes of code and of
+    """Sizes of a program that ``compiler``, with its version and flags, makes: bytes of code and of
     constants, None where there is no ``size`` for the machine; and the stack, None where the
-    compiler does not tell it.
+    compiler does not report it.
     """
 
     compiler: str
@@ -125,8 +125,8 @@ class _Graph:
     def of(cls, text: str) -> _Graph:
         frames: dict[str, int | None] = {_ANY: None}
         for name, label in _NODE.findall(text):
-            if found := _FRAME.search(label):
-                frames[name] = int(found[1])
+            if frame := _FRAME.search(label):
+                frames[name] = int(frame[1])
             elif _UNBOUNDED.search(label):
                 frames[name] = None
         calls: dict[str, set[str]] = {}

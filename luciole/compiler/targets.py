@@ -58,15 +58,15 @@ _MACROS = (
     ("__SSE2__", Vectors(4)),
     ("__aarch64__", Vectors(4)),
 )
-"""What compilers define, the widest first."""
+"""Macros that compilers define for vectors, the widest first."""
 
 
 def find_compiler() -> str:
     """Find a C compiler. Raises LucioleError where there is none."""
-    found = next((path for name in COMPILERS if (path := shutil.which(name))), None)
-    if found is None:
+    compiler = next((path for name in COMPILERS if (path := shutil.which(name))), None)
+    if compiler is None:
         raise LucioleError("no C compiler (cc, gcc or clang) is on the PATH")
-    return found
+    return compiler
 
 
 @cache
@@ -75,5 +75,5 @@ def native() -> Target:
     words = [find_compiler(), *FASTEST.split(), "-dM", "-E", "-x", "c", "/dev/null"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     defined = set(re.findall(r"^#define (\w+)", done.stdout, re.M))
-    found = next((vectors for macro, vectors in _MACROS if macro in defined), SCALAR)
-    return Target(True, FASTEST, vectors=found)
+    widest = next((vectors for macro, vectors in _MACROS if macro in defined), SCALAR)
+    return Target(True, FASTEST, vectors=widest)

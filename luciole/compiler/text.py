@@ -40,8 +40,8 @@ _LONGEST = 32
 """Characters of an identifier."""
 
 OF_MODEL = "t_"
-"""What all identifiers begin with that are named after a model: so they are no words of C, of C++,
-of a compiler or of a library.
+"""Beginning of all identifiers that are named after a model: so they are no words of C, of C++, of
+a compiler or of a library.
 """
 
 
@@ -110,14 +110,14 @@ class Names:
         self._taken = {*taken}
 
     def of(self, text: str) -> str:
-        """Make an identifier that says what a tensor is called: its last words that fit."""
+        """Make an identifier from a tensor's name: its last words that fit."""
         plain = re.sub(r"[^a-z0-9]+", "_", text.split(";")[-1].lower()).strip("_")
         if len(plain) > _LONGEST:
             cut = plain[-_LONGEST - 1 :]
             plain = cut.partition("_")[2].lstrip("_0123456789") or cut[1:]
         plain = OF_MODEL + plain.removeprefix(OF_MODEL)
-        found, more = plain, 2
-        while found in self._taken:
-            found, more = f"{plain}_{more}", more + 1
-        self._taken.add(found)
-        return found
+        identifier, number = plain, 2
+        while identifier in self._taken:
+            identifier, number = f"{plain}_{number}", number + 1
+        self._taken.add(identifier)
+        return identifier

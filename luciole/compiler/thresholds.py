@@ -45,15 +45,15 @@ def _behind_logistic(t: Doubles, fields: Mapping[str, Field]) -> Doubles:
 
 
 def _behind_clamp(t: Doubles, fields: Mapping[str, Field]) -> Doubles:
-    """Move thresholds from behind a clamp: what it yields is above a threshold below its least
-    number always, and never above one that is not below its largest.
+    """Move thresholds from behind a clamp: its results are above a threshold below its least number
+    always, and never above one that is not below its largest.
     """
-    found = t
+    moved = t
     if fields["has_least"]:
-        found = np.where(t < number_of(fields, "least"), -np.inf, found)
+        moved = np.where(t < number_of(fields, "least"), -np.inf, moved)
     if fields["has_most"]:
-        found = np.where(t >= number_of(fields, "most"), np.inf, found)
-    return found
+        moved = np.where(t >= number_of(fields, "most"), np.inf, moved)
+    return moved
 
 
 INVERSES: dict[str, Inverse] = {
@@ -78,7 +78,7 @@ def pull_thresholds(network: Network) -> None:
 
 
 def _shorter(network: Network, call: CCall) -> CCall:
-    """Encode what lies behind activations, where that is fixed point or bytes."""
+    """Encode the operand of activations, where that is fixed point or bytes."""
     with np.errstate(all="ignore"):
         thresholds = thresholds_of(call).astype(np.float64)
         x = call.reads[0]
@@ -102,8 +102,8 @@ def _shorter(network: Network, call: CCall) -> CCall:
 
 
 def _once(network: Network, value: Value) -> None:
-    """Encode what several layers read once, by the thresholds of all, and let tables say what that
-    is for each.
+    """Encode once a tensor that several layers read, by the thresholds of all, with tables of the
+    codes for each.
     """
     readers = network.readers(value)
     if len(readers) < 2 or {r.function for r in readers} != {LEVELS_OF_FIXED}:
@@ -130,7 +130,9 @@ def _filled(thresholds: Longs, bits: int) -> Longs:
 
 
 def _into_layer(network: Network, call: CCall) -> None:
-    """Let a layer write numbers of levels, where nobody else wants its results."""
+    """Write numbers of levels in the layer that computes them, where nobody else reads its
+    results.
+    """
     x = call.reads[0]
     maker = network.maker(x)
     alone = len(network.readers(x)) == 1 and x not in network.outputs

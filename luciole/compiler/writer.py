@@ -131,17 +131,18 @@ class Writer:
 
     def _signature(self) -> str:
         arena = ["void *arena"] if self.options.arena == CALLER else []
-        given = [f"const {self._array(end.value)}" for end in self.inputs]
-        gotten = [self._array(end.value) for end in self.outputs]
-        return f"int {self.options.name}_run({', '.join([*arena, *given, *gotten])})"
+        inputs = [f"const {self._array(end.value)}" for end in self.inputs]
+        outputs = [self._array(end.value) for end in self.outputs]
+        return f"int {self.options.name}_run({', '.join([*arena, *inputs, *outputs])})"
 
     def _reset_declared(self) -> Iterator[str]:
         if not self.states:
             return
-        given = self.options.arena == CALLER
+        by_caller = self.options.arena == CALLER
         yield ""
         yield "/* Runs go on where the last one ended; this lets the next one begin from the start."
-        yield f" * {'Call it before the first run.' if given else 'The first run does by itself.'}"
+        when = "Call it before the first run." if by_caller else "The first run does by itself."
+        yield f" * {when}"
         yield " */"
         yield f"{self._reset_signature()};"
 
@@ -262,7 +263,7 @@ class Writer:
         yield f"#define {_AT}(place) ((void *)({inside} + (place)))"
 
     def _reset(self) -> Iterator[str]:
-        """Write what lets states begin."""
+        """Write the function that sets states to their beginning."""
         texts: list[str] = []
         lines = []
         for value, array in self.states.items():
@@ -309,7 +310,7 @@ class Writer:
 
 
 def _is_operator(call: CCall) -> bool:
-    """Tell whether a call is what an operator is about, and no conversion around it."""
+    """Return whether a call is what an operator is about, and no conversion around it."""
     return call.source is not None and call.function.startswith(f"luc_{call.source.kind.lower()}")
 
 
@@ -321,7 +322,7 @@ def _what(call: CCall) -> str:
 
 
 def _title_of(call: CCall) -> str:
-    """Say which operator a call is for, and the shapes of what it reads and writes."""
+    """Return the operator that a call is for, and the shapes of its operands and results."""
     kind = call.source.kind if call.source is not None and _is_operator(call) else ""
     shapes = [f"{v.dtype.name.lower()} {shape_text(v.dims)}" for v in (*call.reads, *call.writes)]
     read = len(call.reads)
