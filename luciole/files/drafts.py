@@ -20,7 +20,7 @@ from typing import BinaryIO
 from luciole.files.places import Place
 
 ENDING = ".luciole-draft"
-"""What the names of drafts end in."""
+"""Ending of the names of drafts."""
 
 _LONGEST = 40
 """Characters of a file's name in that of its draft: a name has room for 255 bytes."""

@@ -17,7 +17,8 @@ Fill = Callable[[str, bytes | str], None]
 
 @contextmanager
 def filling(folder: Path) -> Iterator[Fill]:
-    """Give what writes files of a folder, which are there at the end, unless something was raised.
+    """Return a function that writes files of a folder, which are there at the end, unless something
+    was raised.
 
     What is gathered until then lies in the folder, too; what a killed writer has left is removed.
     Raises LucioleError for a file that cannot be written.

@@ -11,7 +11,7 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 _mapped: WeakKeyDictionary[mmap.mmap, tuple[int, int]] = WeakKeyDictionary()
-"""What is mapped: device and number of each file."""
+"""Mapped files: device and number of each."""
 
 
 MOST_COPIED = 64 << 20
@@ -32,12 +32,12 @@ def contents_of(path: Path) -> bytes | mmap.mmap:
 
 
 def is_mapped(handle: int) -> bool:
-    """Tell whether somebody in this process uses the bytes of an open file."""
+    """Return whether somebody in this process uses the bytes of an open file."""
     identity = _identity(os.fstat(handle))
     if identity in _mapped.values():
         gc.collect()  # operators and tensors know each other: models wait for it to go
     return identity in _mapped.values()
 
 
-def _identity(found: os.stat_result) -> tuple[int, int]:
-    return found.st_dev, found.st_ino
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino

@@ -71,7 +71,9 @@ def refusal(path: Path_, why: str) -> LucioleError:
 
 
 def _found(path: Path_) -> os.stat_result | None:
-    """Find what a path leads to, None for nothing and for a link to nothing."""
+    """Return the status of the file that a path leads to, None for no file and for a link to
+    none.
+    """
     try:
         return os.stat(path)
     except FileNotFoundError:

@@ -65,14 +65,14 @@ def replacing(path: Path_) -> Iterator[BinaryIO]:
 
 
 def check_writable(path: Path_) -> None:
-    """Refuse early what ``replacing`` would refuse after long work."""
+    """Refuse early the files that ``replacing`` would refuse after long work."""
     with refused(path):
         place_of(path)
 
 
 @contextmanager
 def refused(path: Path_) -> Iterator[None]:
-    """Say of what the system refuses which file cannot be written."""
+    """Name the file that cannot be written where the system refuses an operation."""
     try:
         yield
     except OSError as error:
@@ -80,7 +80,7 @@ def refused(path: Path_) -> Iterator[None]:
 
 
 def _publish(draft: Draft, place: Place) -> None:
-    """Let the contents of a draft be those of its place."""
+    """Set the contents of a place to those of a draft."""
     if place.stream:
         _pour(draft.file, place)
     elif draft.path is None or not _renamed(draft.path, place):
@@ -88,8 +88,8 @@ def _publish(draft: Draft, place: Place) -> None:
 
 
 def _renamed(draft: str, place: Place) -> bool:
-    """Let a draft take the place of a file, and tell whether it has. Raises OSError where it could
-    not, and there is no file that may be written to.
+    """Move a draft to the place of a file, and return whether it was moved. Raises OSError where it
+    could not, and there is no file that may be written to.
     """
     try:
         os.replace(draft, place.path)
@@ -127,7 +127,7 @@ def _write_over(draft: BinaryIO, place: Place) -> None:
 
 
 def _take_room(handle: int, size: int) -> None:
-    """Let a file have room for as many bytes, or stay as long as it was."""
+    """Give a file room for ``size`` bytes, or leave it as long as it was."""
     before = os.fstat(handle).st_size
     if size <= before or not hasattr(os, "posix_fallocate"):
         return

@@ -46,8 +46,8 @@ class Caller:
         """Make a reference kernel of a stateful one, whose calls of graphs are made for it."""
 
         def run(op: Op, *operands: Any) -> Any:
-            found = kernel(op, self.state, *operands)
-            return self._drive(found, make_plan) if isinstance(found, Generator) else found
+            outcome = kernel(op, self.state, *operands)
+            return self._drive(outcome, make_plan) if isinstance(outcome, Generator) else outcome
 
         return run
 

@@ -71,29 +71,30 @@ def compare(
     other, UnsupportedError for operators without a kernel.
     """
     layers, outputs = _layers(first.graph, second.graph), paired_outputs(first.graph, second.graph)
-    given = second_inputs(first.graph, second.graph, records)
+    second_records = second_inputs(first.graph, second.graph, records)
     factors = _factors(first.graph) | _factors(second.graph)
     pairs = dict.fromkeys([*layers, *outputs])
     sums = {pair: _Sums(pair, pair in outputs, factors) for pair in pairs}
     one, two = Interpreter(first), Interpreter(second)
     size = min(
-        batch_size(one, records, _most_records(sums)), batch_size(two, given, _most_records(sums))
+        batch_size(one, records, _most_records(sums)),
+        batch_size(two, second_records, _most_records(sums)),
     )
     left, right = _Watcher(a for a, _ in sums), _Watcher(b for _, b in sums)
     one.attach_observer(left)
     two.attach_observer(right)
-    runs = (run_records(one, records, progress, size), run_records(two, given, None, size))
     count = 0
-    for results, _ in zip(*runs, strict=True):
+    first_runs = run_records(one, records, progress, size)
+    for results, _ in zip(first_runs, run_records(two, second_records, None, size), strict=True):
         batch = len(next(iter(results.values())))
         count += batch
         for pair, total in sums.items():
             total.add(left.arrays.get(pair[0]), right.arrays.get(pair[1]), batch)
-    found = [sums[pair] for pair in layers if sums[pair].errors.records]
-    matched = {value for pair in [*(total.pair for total in found), *outputs] for value in pair}
+    compared = [sums[pair] for pair in layers if sums[pair].errors.records]
+    matched = {value for pair in [*(total.pair for total in compared), *outputs] for value in pair}
     return Comparison(
         count,
-        [total.result() for total in found],
+        [total.result() for total in compared],
         [sums[pair].result() for pair in outputs],
         _unmatched(first.graph, second.graph, matched),
     )
@@ -107,7 +108,7 @@ class _Watcher(Observer):
         self.arrays: dict[Value, Array] = {}
 
     def after_tensor_write(self, value: Value, array: Array) -> None:
-        """Copy what was chosen."""
+        """Copy a tensor that was chosen."""
         if value in self.chosen:
             self.arrays[value] = array.copy()
 
@@ -156,7 +157,7 @@ class _Sums:
                 self.matches[k] = self.matches.get(k, 0.0) + same
 
     def _whole(self, value: Value, array: Array) -> Array:
-        """Undo what divides a tensor's contents, channel by channel."""
+        """Undo the division of a tensor's contents, channel by channel."""
         real = real_numbers(value, array)
         return real * self.factors[value] if value in self.factors else real
 
@@ -194,7 +195,7 @@ def _kind(value: Value) -> str:
 
 
 def _factors(graph: Graph) -> dict[Value, Array]:
-    """Return what tensors are divided by, channel by channel."""
+    """Return the factors that tensors are divided by, channel by channel."""
     return {value: note.factors for value, note in equalized(graph).items()}
 
 
@@ -214,7 +215,7 @@ def _computed(graph: Graph) -> dict[str, Value]:
 
 
 def _says(name: str) -> bool:
-    """Tell whether a name says which tensor it is."""
+    """Return whether a name says which tensor it is."""
     return bool(name) and not is_stripped(name)
 
 
@@ -241,16 +242,16 @@ def _of_numbers(pairs: Iterable[Pair]) -> list[Pair]:
     """Leave out texts, which have no distance. Raises InputError where a number would be compared
     with a text, and where nothing is left.
     """
-    found = [pair for pair in pairs if any(value.dtype != TensorType.STRING for value in pair)]
-    for first, second in found:
+    numeric = [pair for pair in pairs if any(value.dtype != TensorType.STRING for value in pair)]
+    for first, second in numeric:
         if TensorType.STRING in (first.dtype, second.dtype):
             raise InputError(
                 f"output {first.name!r} is {first.dtype.name} in the first model and "
                 f"{second.dtype.name} in the second"
             )
-    if not found:
+    if not numeric:
         raise InputError("all outputs are texts: there is no distance between them")
-    return found
+    return numeric
 
 
 def _unmatched(first: Graph, second: Graph, matched: set[Value]) -> tuple[list[str], list[str]]:
@@ -280,14 +281,14 @@ def second_inputs(first: Graph, second: Graph, records: Records) -> Records:
 
 
 def _as_input(a: Value, b: Value, array: Array) -> Array:
-    given, wanted = affine_of(a), affine_of(b)
-    plain = given is None and wanted is None
-    if a.dtype == b.dtype and (plain or (given and wanted and given.same_numbers(wanted))):
+    source, target = affine_of(a), affine_of(b)
+    plain = source is None and target is None
+    if a.dtype == b.dtype and (plain or (source and target and source.same_numbers(target))):
         return array
-    if wanted and (given or (a.dtype in NUMPY and NUMPY[a.dtype].kind == "f")):
-        return wanted.encode(real_numbers(a, array))
-    if given and b.dtype in NUMPY and NUMPY[b.dtype].kind == "f":
-        return given.decode(array).astype(NUMPY[b.dtype])
+    if target and (source or (a.dtype in NUMPY and NUMPY[a.dtype].kind == "f")):
+        return target.encode(real_numbers(a, array))
+    if source and b.dtype in NUMPY and NUMPY[b.dtype].kind == "f":
+        return source.decode(array).astype(NUMPY[b.dtype])
     raise InputError(
         f"input {b.name!r} of the second model is {b.dtype.name}, the first one's is {a.dtype.name}"
     )

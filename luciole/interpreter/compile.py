@@ -55,8 +55,8 @@ def compile_graph(
 
 @dataclass(frozen=True)
 class _Compiler:
-    """What plans are made with: who runs graphs that are called, threads, bytes that may be taken,
-    whether all tensors can be read after a run, and in how many plans the next one stands.
+    """Settings of plans: the caller of graphs, threads, bytes that may be taken, whether all
+    tensors can be read after a run, and in how many plans the next one stands.
     """
 
     caller: Caller
@@ -75,16 +75,18 @@ class _Compiler:
         caller, crew = self.caller, self.crew
         with caller.meter:
             settled = settle(graph, shapes, self.memory_limit)
-            given = _given(settled, places)
-            layout = arena_layout(settled, self.memory_limit, self.keep, given)
-            held = hold(settled, layout, caller.meter, given)
+            placed = _given(settled, places)
+            layout = arena_layout(settled, self.memory_limit, self.keep, placed)
+            held = hold(settled, layout, caller.meter, placed)
             left = self.memory_limit - settled.made_bytes - layout.size
             called = _CalledGraphs(caller, crew, left)
             steps = build(settled, layout, held, called.reference, called.loop)
-            parts = (settled, layout, held, steps, crew, caller.meter)
             if any(step.context is not None for step in steps):
-                return StatefulPlan(*parts, state=caller.state)
-            return Plan(*parts, tail=self._tail(steps, held, left))
+                return StatefulPlan(
+                    settled, layout, held, steps, crew, caller.meter, state=caller.state
+                )
+            tail = self._tail(steps, held, left)
+            return Plan(settled, layout, held, steps, crew, caller.meter, tail=tail)
 
     def _tail(self, steps: Sequence[Step], held: Contents, left: int) -> Tail | None:
         """Find the steps that are to be planned while the others run."""
@@ -101,8 +103,8 @@ class _Compiler:
 
 def _given(settled: Settled, places: Mapping[Value, Array]) -> dict[Value, Array]:
     """Find the tensors of a settled graph that have places, and are no constants now."""
-    found = {settled.values[value]: array for value, array in places.items()}
-    return {v: a for v, a in found.items() if v not in settled.constants and v.shape == a.shape}
+    arrays = {settled.values[value]: array for value, array in places.items()}
+    return {v: a for v, a in arrays.items() if v not in settled.constants and v.shape == a.shape}
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,7 @@ class _CalledGraphs:
         return declined
 
     def _plan_body(self, body: Graph) -> Plan | Declined:
-        """Plan what a loop repeats; Declined where threads share its work."""
+        """Plan the graph that a loop repeats; Declined where threads share its work."""
         shapes = {value: value.dims for value in body.inputs}
         plan = _Compiler(self.caller, None, self._left_now(), True).plan(body, shapes, {})
         steps, crew = plan.compiled_steps() or (), self.crew
@@ -164,8 +166,10 @@ class _CalledGraphs:
             raise ExecutionError(
                 f"graph {graph.name!r} takes {len(graph.inputs)} arguments, not {len(shapes)}"
             )
-        given = dict(zip(graph.inputs, shapes, strict=True))
-        return _Compiler(self.caller, self.crew, self._left_now(), False).plan(graph, given, {})
+        argument_shapes = dict(zip(graph.inputs, shapes, strict=True))
+        return _Compiler(self.caller, self.crew, self._left_now(), False).plan(
+            graph, argument_shapes, {}
+        )
 
 
 def _refuse_unsupported(ops: Sequence[Op]) -> None:

@@ -1,4 +1,4 @@
-"""Hold what tensors contain while a model runs."""
+"""Hold the contents of tensors while a model runs."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ class Contents:
 
 
 def hold(
-    settled: Settled, layout: Layout, meter: Meter, given: Mapping[Value, Array] | None = None
+    settled: Settled, layout: Layout, meter: Meter, present: Mapping[Value, Array] | None = None
 ) -> Contents:
-    """Take memory for a layout, and hold constants and texts beside it; tensors that are ``given``
-    have places already.
+    """Take memory for a layout, and hold constants and texts beside it; tensors that are
+    ``present`` have places already.
 
     Raises UnsupportedError for an operand that has no array form, or no contents, and that nothing
     computes, and what ``Texts.taken_from`` raises.
     """
-    placed = {**settled.constants, **take(layout, given)}
+    placed = {**settled.constants, **take(layout, present)}
     texts = Texts(meter)
     contents = Contents(placed, settled.ops, texts, texts.taken_from(settled.graph.values))
     for op in settled.ops:

@@ -311,7 +311,7 @@ class Interpreter(Uncopied):
         self._caller.reset_variables()
 
     def reset_before_run(self) -> None:
-        """Let the next run start with fresh variables, also before memory was taken."""
+        """Give the next run fresh variables, also before memory was taken."""
         if self._plan is not None:
             self.reset_all_variables()
 
@@ -354,13 +354,13 @@ class Interpreter(Uncopied):
         Raises InputError for names, types or shapes that the model does not take, and BusyError
         while it runs already.
         """
-        given = self._by_name(inputs)
-        found = self._run_as_it_is(given) if type(given) is dict else None
-        if found is None:
-            outputs = self._way(given).outputs
-            arrays = self.computed(given, [value for _, value in outputs])
-            found = {name: array for (name, _), array in zip(outputs, arrays, strict=True)}
-        return found
+        named = self._by_name(inputs)
+        results = self._run_as_it_is(named) if type(named) is dict else None
+        if results is None:
+            outputs = self._way(named).outputs
+            arrays = self.computed(named, [value for _, value in outputs])
+            results = {name: array for (name, _), array in zip(outputs, arrays, strict=True)}
+        return results
 
     def _run_as_it_is(self, inputs: dict[str, Any]) -> dict[str, Array] | None:
         """Run where arrays of the present types and shapes are given for all inputs, else None.
@@ -389,28 +389,28 @@ class Interpreter(Uncopied):
         finally:
             turn.taken = False
 
-    def computed(self, inputs: Mapping[str, Any] | Any, wanted: Sequence[Value]) -> list[Array]:
-        """Run the model as ``run`` does; gives copies of the tensors that are ``wanted``."""
+    def computed(self, inputs: Mapping[str, Any] | Any, values: Sequence[Value]) -> list[Array]:
+        """Run the model as ``run`` does; return copies of the tensors of ``values``."""
         with self._turn:
             self._take(inputs)
             self._run()
             plan = self.plan
-            found = [array for v in wanted if (array := plan.array(v)) is not None]
-            if len(found) < len(wanted):
-                found = self._arrays(wanted)
-            return [array.copy() for array in found]
+            arrays = [array for v in values if (array := plan.array(v)) is not None]
+            if len(arrays) < len(values):
+                arrays = self._arrays(values)
+            return [array.copy() for array in arrays]
 
-    def _arrays(self, wanted: Sequence[Value]) -> list[Array]:
+    def _arrays(self, values: Sequence[Value]) -> list[Array]:
         """Return tensors of which some make room for others during a run."""
-        if any(self.plan.is_overwritten(value) for value in wanted):
+        if any(self.plan.is_overwritten(value) for value in values):
             self._keep_tensors()
-        return [self._array(value) for value in wanted]
+        return [self._array(value) for value in values]
 
     def _take(self, inputs: Mapping[str, Any] | Any) -> None:
-        """Let the inputs hold what is given."""
-        given = self._by_name(inputs)
-        named = zip(self._way(given).inputs, self.graph.inputs, strict=True)
-        arrays = [_as_array(value, given[name]) for name, value in named]
+        """Set the inputs to a caller's arrays."""
+        by_name = self._by_name(inputs)
+        named = zip(self._way(by_name).inputs, self.graph.inputs, strict=True)
+        arrays = [_as_array(value, by_name[name]) for name, value in named]
         for number, array in zip(self._inputs, arrays, strict=True):
             place = self._places.get(number)
             if place is None or place.shape != array.shape:
@@ -429,15 +429,15 @@ class Interpreter(Uncopied):
         is_named = not is_array and isinstance(inputs, Mapping)
         return inputs if is_named else {self._only_input().name: inputs}
 
-    def _way(self, given: Mapping[str, Any]) -> Way:
+    def _way(self, arguments: Mapping[str, Any]) -> Way:
         """Find the way to call the graph that these names are. Raises InputError for none."""
-        for way in self._ways:
-            if given.keys() == set(way.inputs):
-                return way
+        for call in self._ways:
+            if arguments.keys() == set(call.inputs):
+                return call
         if not self._ways:
             raise InputError("inputs share a name: give them by set_tensor and call invoke")
-        known = " or ".join(str(sorted(way.inputs)) for way in self._ways)
-        raise InputError(f"the inputs are {known}, given were {sorted(given)}")
+        known = " or ".join(str(sorted(call.inputs)) for call in self._ways)
+        raise InputError(f"the inputs are {known}, given were {sorted(arguments)}")
 
     def _wrong_shapes(self, error: ShapeError) -> LucioleError:
         """Name the input that is not as the model has it, where a shape does not fit further on."""
@@ -483,12 +483,12 @@ class Interpreter(Uncopied):
     def _keep_tensors(self) -> None:
         """Take memory in which every tensor has a place of its own, and compute them again."""
         arrays, ran = {v: self.plan.array(v) for v in self.graph.inputs}, self._ran
-        given = {v: array.copy() for v, array in arrays.items() if array is not None}
+        contents = {v: array.copy() for v, array in arrays.items() if array is not None}
         arrays.clear()
         self._drop_plan()
         self._keep = True
         self._allocate()
-        for value, array in given.items():
+        for value, array in contents.items():
             self.plan.give(value, array)
         if ran:
             self.plan.run()
@@ -532,21 +532,21 @@ def _ends(plan: Plan, values: Sequence[Value], calls: Sequence[Way]) -> dict[str
     where an output makes room for others, or has extents that a run decides on, and where an input
     is a constant, which nobody may set.
     """
-    found: dict[str | None, _Ends] = {}
-    for way in calls if not any(value.is_constant for value in values) else ():
-        inputs = _held(plan, zip(way.inputs, values, strict=True))
-        outputs = _held(plan, way.outputs)
-        if len(inputs) == len(values) and len(outputs) == len(way.outputs):
-            names: list[str | None] = [*way.inputs]
+    ends: dict[str | None, _Ends] = {}
+    for call in calls if not any(value.is_constant for value in values) else ():
+        inputs = _held(plan, zip(call.inputs, values, strict=True))
+        outputs = _held(plan, call.outputs)
+        if len(inputs) == len(values) and len(outputs) == len(call.outputs):
+            names: list[str | None] = [*call.inputs]
             for name in names or [None]:
-                found.setdefault(name, _Ends(inputs, outputs, plan.call))
-    return found
+                ends.setdefault(name, _Ends(inputs, outputs, plan.call))
+    return ends
 
 
 def _held(plan: Plan, named: Iterable[tuple[str, Value]]) -> list[tuple[str, Array]]:
     """Pair names with the arrays that hold their tensors, where there are such arrays."""
-    found = ((name, _numbers(plan, value)) for name, value in named)
-    return [(name, array) for name, array in found if array is not None]
+    pairs = ((name, _numbers(plan, value)) for name, value in named)
+    return [(name, array) for name, array in pairs if array is not None]
 
 
 def _numbers(plan: Plan, value: Value) -> Array | None:
@@ -554,14 +554,14 @@ def _numbers(plan: Plan, value: Value) -> Array | None:
     return None if value.dtype == TensorType.STRING else plan.array(value)
 
 
-def _as_array(value: Value, given: Any) -> Array:
-    """Take what a caller gives for a tensor as an array. Raises InputError for objects that are no
+def _as_array(value: Value, contents: Any) -> Array:
+    """Take a caller's contents of a tensor as an array. Raises InputError for objects that are no
     texts.
     """
     if value.dtype != TensorType.STRING:
-        return np.asarray(given)
+        return np.asarray(contents)
     try:
-        return strings.given(given)
+        return strings.given(contents)
     except (TypeError, ValueError) as error:
         raise InputError(f"Cannot set tensor {called(value)!r} of STRING: {error}") from None
 
@@ -590,6 +590,6 @@ def _lasting(plan: Plan, graph: Graph) -> dict[int, Array]:
 
 
 def _ends_text(values: Sequence[Value]) -> str:
-    """Write what goes in or comes out, the first few of many."""
+    """Write inputs or outputs, the first few of them."""
     shown = [repr(value) for value in values[:_MOST_SHOWN]]
     return ", ".join([*shown, "..."] if len(values) > _MOST_SHOWN else shown)

@@ -77,8 +77,8 @@ def repeated(
 
 
 def loop_key(op: While, arrays: Mapping[Value, Array]) -> LoopKey:
-    """Tell loops apart that may be compiled differently: by their graphs, types and shapes of their
-    operands, and numbers that are constant.
+    """Return a key of a loop that differs where it may be compiled differently: its graphs, types
+    and shapes of its operands, and numbers that are constant.
     """
     operands = [(arrays[v].dtype.str, arrays[v].shape, _number(v)) for v in op.inputs]
     return (op.condition_graph, op.body_graph, *operands)
@@ -101,12 +101,12 @@ class _Called:
     outputs: Sequence[Array]
 
     def reads(self, place: int) -> bool:
-        """Tell whether an input is looked at."""
+        """Return whether an input is looked at."""
         value = self.graph.inputs[place]
         return bool(value.users) or value.is_output
 
     def hands_on(self, place: int) -> bool:
-        """Tell whether an output is the input of the same place."""
+        """Return whether an output is the input of the same place."""
         return self.graph.outputs[place] is self.graph.inputs[place]
 
 
@@ -136,7 +136,7 @@ def _called(
 def _repeat(
     operands: Sequence[Array], results: Sequence[Array], asked: _Called, body: _Called
 ) -> Loop:
-    """Say what is copied when. Between turns the body's inputs hold what is handed on; where some
+    """Plan the copies of a loop. Between turns the body's inputs hold what is handed on; where some
     of it would overwrite the rest, it goes by the results.
     """
     places = range(len(operands))
@@ -171,8 +171,8 @@ def _not_compiled(plan: Plan) -> Declined:
 
 
 def _arrays(plan: Plan, values: Sequence[Value]) -> list[Array] | None:
-    found = [array for array in map(plan.array, values) if array is not None]
-    return found if len(found) == len(values) else None
+    present = [array for array in map(plan.array, values) if array is not None]
+    return present if len(present) == len(values) else None
 
 
 def _alike(a: Array, b: Array) -> bool:
@@ -198,14 +198,14 @@ class _Arrays:
         self._inputs, self._outputs = inputs, outputs
 
     def loop(self) -> Loop | None:
-        """Say what is copied when. None where arrays are not as long as they should be, and where
+        """Plan the copies of a loop. None where arrays are not as long as they should be, and where
         the next state stands where another one is still read.
         """
         scan, operands, results = self._scan, self._operands, self._results
         count = len(scan.held) + len(scan.states)
-        given, elements = self._inputs[:count], self._inputs[count:]
-        states, items = given[len(scan.held) :], self._outputs[: len(scan.states)]
-        first = list(self._paired(operands, (*scan.held, *scan.states), given))
+        carried, elements = self._inputs[:count], self._inputs[count:]
+        states, items = carried[len(scan.held) :], self._outputs[: len(scan.states)]
+        first = list(self._paired(operands, (*scan.held, *scan.states), carried))
         reads = [Part(operands[n], to) for n, to in zip(scan.read, elements, strict=True)]
         made = self._outputs[len(scan.states) :]
         writes = [Part(item, results[n]) for n, item in zip(scan.written, made, strict=True)]
@@ -237,14 +237,14 @@ class _Arrays:
         return placed(np.full(result.shape, self._scan.counts[place], result.dtype))
 
     def _is_element(self, element: Array, items: Array) -> bool:
-        """Tell whether a list has an element of this size for each step."""
+        """Return whether a list has an element of this size for each step."""
         length = len(items) if items.ndim else 0
         fits = element.size * length == items.size and element.dtype == items.dtype
         return fits and self._scan.steps <= length
 
 
 def _entangled(states: Sequence[Array], items: Sequence[Array]) -> bool:
-    """Tell whether writing a state would overwrite what is to become another one."""
+    """Return whether writing a state would overwrite what is to become another one."""
     return any(
         np.shares_memory(item, state)
         for n, item in enumerate(items)

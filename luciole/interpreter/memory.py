@@ -17,19 +17,19 @@ from luciole.kernels.core.errors import MemoryLimitError as MemoryLimitError
 
 
 def arena_layout(
-    settled: Settled, memory_limit: int, keep: bool = False, given: Collection[Value] = ()
+    settled: Settled, memory_limit: int, keep: bool = False, placed: Collection[Value] = ()
 ) -> Layout:
-    """Lay out what operators read and write, within what is left of the memory; with ``keep`` each
-    tensor has bytes of its own. Those that are ``given`` have places already, where others may
-    stand, too.
+    """Lay out the tensors that operators read and write, within the memory that is left; with
+    ``keep`` each tensor has bytes of its own. Tensors that are ``placed`` have places already,
+    where others may stand, too.
 
     Raises MemoryLimitError as ``layout_within`` does.
     """
     shared = shared_places(settled.ops)
     lives = lifetimes(settled.graph, settled.ops, shared, keep)
-    own = {value: life for value, life in lives.items() if value not in given}
+    own = {value: life for value, life in lives.items() if value not in placed}
     layout = layout_within(memory_limit - settled.made_bytes, own, shared)
-    beside = {value: host for value, host in shared.items() if host in given}
+    beside = {value: host for value, host in shared.items() if host in placed}
     return replace(layout, shared={**layout.shared, **beside}) if beside else layout
 
 
@@ -51,13 +51,15 @@ def layout_within(
     return layout
 
 
-def take(layout: Layout, given: Mapping[Value, Array] | None = None) -> dict[Value, Array]:
-    """Take a block, and give each tensor a zeroed array in it, beside those that are ``given``."""
+def take(layout: Layout, present: Mapping[Value, Array] | None = None) -> dict[Value, Array]:
+    """Take a block, and give each tensor a zeroed array in it, beside those that are
+    ``present``.
+    """
     places = {v: place for v, place in layout.places.items() if v not in layout.shared}
     rooms = allocation.chosen().block(layout.size, list(places.values()))
-    found = zip(places, rooms, strict=True)
-    arrays = {v: room.view(NUMPY[v.dtype]).reshape(v.dims) for v, room in found}
-    arrays |= given or {}
+    pairs = zip(places, rooms, strict=True)
+    arrays = {v: room.view(NUMPY[v.dtype]).reshape(v.dims) for v, room in pairs}
+    arrays |= present or {}
     return arrays | {v: arrays[host].reshape(v.dims) for v, host in layout.shared.items()}
 
 

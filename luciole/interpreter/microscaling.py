@@ -34,7 +34,7 @@ def round_in_blocks(op: InBlocks, x: Array) -> Array:
 
 
 def decode_blocks(graph: Graph, sources: MutableMapping[Op, Op]) -> None:
-    """Let all tensors with such blocks be FLOAT32, and round those that operators compute.
+    """Make all tensors in microscaled blocks FLOAT32, and round those that operators compute.
 
     ``sources`` are told which operator a rounding belongs to. A tensor that nobody computes and
     whose contents the file has stays as it is: no kernel reads it.

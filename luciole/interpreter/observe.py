@@ -33,7 +33,7 @@ class ActivationSaver(Observer):
         self._kept: dict[Value, list[Array]] = {value: [] for value in values}
 
     def after_tensor_write(self, value: Value, array: Array) -> None:
-        """Copy what was asked for."""
+        """Copy a tensor that was asked for."""
         kept = self._kept.get(value)
         if kept is not None:
             kept.append(np.atleast_1d(array.copy()))

@@ -62,7 +62,7 @@ class Plan(Uncopied):
             self.calls.insert(0, self._begin)
 
     def begin_with(self, begin: Callable[[], object]) -> None:
-        """Let every run call a function before its first step."""
+        """Set a function that every run calls before its first step."""
         self._begin = begin
         self._arrange()
 
@@ -134,7 +134,7 @@ class Plan(Uncopied):
         return None if array is None else array.shape
 
     def is_overwritten(self, value: Value) -> bool:
-        """Tell whether a tensor of the original graph makes room for a later one during a run."""
+        """Return whether a tensor of the original graph makes room for a later one during a run."""
         return self._settled.values[value] in self._layout.overwritten
 
     def reset_variables(self) -> None:
@@ -151,12 +151,12 @@ class Plan(Uncopied):
     def compiled_steps(self) -> list[NativeStep] | None:
         """List the steps that there is something to do for, None where some are not compiled."""
         working = [step.native for step in self.steps if not step.nothing_to_do]
-        found = [native for native in working if native is not None]
-        return found if len(found) == len(working) else None
+        compiled = [native for native in working if native is not None]
+        return compiled if len(compiled) == len(working) else None
 
     @property
     def call(self) -> Callable[[], object]:
-        """What runs every step: the compiled driver itself where it does all."""
+        """Function that runs every step: the compiled driver itself where it does all."""
         return self.calls[0] if len(self.calls) == 1 else self.run
 
     def run(self) -> None:
@@ -165,7 +165,7 @@ class Plan(Uncopied):
             call()
 
     def run_observed(self, observers: Sequence[Observer]) -> None:
-        """Run the same steps one at a time, and tell observers."""
+        """Run the steps one at a time, and notify observers."""
         self._begin()
         self._forget()
         self._report(observers, self._settled.graph.inputs)
@@ -201,7 +201,7 @@ class Plan(Uncopied):
             self._tail.leave()
 
     def _report(self, observers: Sequence[Observer], values: Sequence[Value]) -> None:
-        """Tell observers of tensors, but for those of a called graph."""
+        """Notify observers of tensors, except those of a called graph."""
         known = (value for value in values if value in self._originals)
         for value in known:
             for observer in observers:

@@ -52,11 +52,11 @@ def check_records(graph: Graph, records: Records) -> int:
             f"every input needs the same number of records and at least one, found {sorted(counts)}"
         )
     for name, value in names.items():
-        wanted = value.shape[1:] if has_batch_axis(value) else value.shape
-        found = records[name].shape[1:]
-        if not compatible(wanted, found):
+        own = value.shape[1:] if has_batch_axis(value) else value.shape
+        other = records[name].shape[1:]
+        if not compatible(own, other):
             raise InputError(
-                f"a record of {name!r} is {shape_text(wanted)}, the data has {shape_text(found)}"
+                f"a record of {name!r} is {shape_text(own)}, the data has {shape_text(other)}"
             )
     return counts.pop()
 
@@ -102,10 +102,10 @@ def outputs_of(
 
 def digest(records: Records, place: int) -> bytes:
     """Make 8 bytes of a record, all inputs together, that tell whether another is the same."""
-    found = blake2b(digest_size=8)
+    hasher = blake2b(digest_size=8)
     for name in sorted(records):
-        found.update(np.asarray(records[name][place]).tobytes())
-    return found.digest()
+        hasher.update(np.asarray(records[name][place]).tobytes())
+    return hasher.digest()
 
 
 def digests(records: Records | None) -> frozenset[bytes]:
@@ -129,8 +129,8 @@ def batches_agree(interpreter: Interpreter, records: Records) -> bool:
         together = _run(interpreter, {n: a[:2] for n, a in records.items()})
     except LucioleError:
         return False
-    wanted = {n: np.concatenate([a[n] for a in alone]) for n in alone[0]}
-    return all(_close(together[n], wanted[n]) for n in wanted)
+    separate = {n: np.concatenate([a[n] for a in alone]) for n in alone[0]}
+    return all(_close(together[n], separate[n]) for n in separate)
 
 
 def _close(a: Array, b: Array) -> bool:

@@ -39,9 +39,9 @@ class Schedule:
         The clock is read between native steps by compiled code, which adds some 30 ns to each.
         """
         times = [_timed(group, call) for group, call in zip(self._groups, self.calls, strict=True)]
-        found = np.zeros(len(self._working), np.int64)
-        found[self._working] = np.concatenate([*times, []])
-        return found
+        elapsed = np.zeros(len(self._working), np.int64)
+        elapsed[self._working] = np.concatenate([*times, []])
+        return elapsed
 
 
 def _timed(group: Run | Step, call: Callable[[], object]) -> NDArray[np.int64]:

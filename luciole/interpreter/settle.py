@@ -77,7 +77,7 @@ class _Constants:
             self._hold(value)
 
     def may_make(self, size: int) -> bool:
-        """Tell whether there is memory for a constant before anyone asked for it."""
+        """Return whether there is memory for a constant before anyone asked for it."""
         return self.made_bytes + size <= self._limit
 
     def make(self, value: Value, array: Array) -> None:
@@ -105,18 +105,18 @@ class _Constants:
         Raises LucioleError where the scales do not fit, and MemoryLimitError as for sparse ones.
         """
         codes = value.data if blocks_of(value) is not None else None
-        found = None if codes is None else Blockwise.given(value)
-        if codes is None or found is None or _reads_blocks(value, found):
+        blocks = None if codes is None else Blockwise.given(value)
+        if codes is None or blocks is None or _reads_blocks(value, blocks):
             return
         self._take(value, 4 * codes.size, "as real numbers")
         value.quantization = None
-        value.make_constant(found.decode(codes).astype(np.float32))
+        value.make_constant(blocks.decode(codes).astype(np.float32))
 
-    def _take(self, value: Value, size: int, how: str) -> None:
+    def _take(self, value: Value, size: int, form: str) -> None:
         """Count the bytes of a constant. Raises MemoryLimitError beyond the limit."""
         if not self.may_make(size):
             raise MemoryLimitError(
-                f"tensor {value.name!r} {shape_text(value.shape)} takes {size} bytes {how}, "
+                f"tensor {value.name!r} {shape_text(value.shape)} takes {size} bytes {form}, "
                 f"{self._limit - self.made_bytes} are allowed"
             )
         self.made_bytes += size

@@ -28,10 +28,10 @@ class SignatureRunner:
             raise InputError(
                 f"{self._signature.key} takes {sorted(names)}, given were {sorted(arguments)}"
             )
-        given = {names[name].name: array for name, array in arguments.items()}
+        inputs = {names[name].name: array for name, array in arguments.items()}
         outputs = sorted(self._signature.outputs, key=itemgetter(0))
-        found = self._interpreter.computed(given, [value for _, value in outputs])
-        return {name: array for (name, _), array in zip(outputs, found, strict=True)}
+        results = self._interpreter.computed(inputs, [value for _, value in outputs])
+        return {name: array for (name, _), array in zip(outputs, results, strict=True)}
 
     def get_input_details(self) -> dict[str, TensorDetails]:
         """Return LiteRT's dictionaries of the arguments, by name."""

@@ -37,7 +37,7 @@ class StatefulPlan(Plan):
 
     @property
     def call(self) -> Callable[[], object]:
-        """What runs every step: which that are may change from run to run."""
+        """Function that runs every step: the steps may change from run to run."""
         return self.run
 
     def run(self) -> None:
@@ -48,7 +48,7 @@ class StatefulPlan(Plan):
             self._compile()
 
     def run_observed(self, observers: Sequence[Observer]) -> None:
-        """Run the same steps one at a time, and tell observers."""
+        """Run the steps one at a time, and notify observers."""
         self._follow_variables()
         super().run_observed(observers)
 
@@ -85,7 +85,9 @@ class StatefulPlan(Plan):
 
 
 def _assigns_elsewhere(op: Op) -> bool:
-    """Tell whether an operator calls graphs that may assign anything to a variable in each run."""
+    """Return whether an operator calls graphs that may assign anything to a variable in each
+    run.
+    """
     if isinstance(op, CallOnce):
         return False
     called = [inner for graph in op.called_graphs() for g in reachable(graph) for inner in g.ops]

@@ -128,9 +128,9 @@ def build(
             shares = not layout.shared.keys().isdisjoint(step.op.results)
             step.nothing_to_do = shares and contents.placed.issuperset(step.op.results)
             if not step.nothing_to_do:
-                found = _native(step.op, contents, loop)
-                step.native = found if isinstance(found, NativeStep) else None
-                step.reason = found.reason if isinstance(found, Declined) else ""
+                built = _native(step.op, contents, loop)
+                step.native = built if isinstance(built, NativeStep) else None
+                step.reason = built.reason if isinstance(built, Declined) else ""
     return steps
 
 
@@ -150,7 +150,7 @@ def _native(op: Op, contents: Contents, loop: BuildLoop) -> NativeStep | Decline
 
 
 def _named(step: NativeStep, op: Op) -> NativeStep:
-    """Let the errors of a step that may fail name its operator."""
+    """Name the operator in errors of a step that may fail."""
     if not step.stands_alone:
         return step
     return replace(step, check=_naming(step.check, op), is_paused=_naming(step.is_paused, op))
@@ -171,8 +171,8 @@ def _naming(inner: Callable[[], R] | None, op: Op) -> Callable[[], R] | None:
 
 def _context(op: Op, contents: Contents) -> Context | None:
     """Return the places of an operator's tensors, None where not all have one."""
-    given, arrays = {v for v in op.operands if v is not None}, contents.arrays
-    if not contents.placed.issuperset(given.union(op.results)):
+    present, arrays = {v for v in op.operands if v is not None}, contents.arrays
+    if not contents.placed.issuperset(present.union(op.results)):
         return None
     operands = tuple(None if v is None else arrays[v] for v in op.operands)
     return Context(operands, tuple(arrays[v] for v in op.results))
@@ -218,8 +218,8 @@ def run_reference(step: Step, contents: Contents, meter: Meter) -> None:
 
 
 def _check_now(op: Op, contents: Contents) -> None:
-    """Let the shape rule speak where shapes of operands are known only now. Raises ShapeError when
-    they do not fit, ExecutionError when a result takes more bytes than are allowed.
+    """Apply the shape rule where shapes of operands are known only now. Raises ShapeError when they
+    do not fit, ExecutionError when a result takes more bytes than are allowed.
     """
     late = [v for v in op.operands if v is not None and v not in contents.placed]
     if not late:

@@ -56,7 +56,7 @@ def _is_late(step: Step, contents: Contents) -> bool:
 
 
 def _can_move(op: Op) -> bool:
-    """Tell whether an operator computes the same in another graph, whenever that is made."""
+    """Return whether an operator computes the same in another graph, whenever that is made."""
     if find_stateful(op) is not None and (isinstance(op, CallOnce) or not op.called_graphs()):
         return False
     values = [v for v in (*op.operands, *op.results) if v is not None]
@@ -119,7 +119,7 @@ class Tail:
 
     @property
     def plan(self) -> Plan | None:
-        """What the steps are compiled to, None as long as the references run."""
+        """Plan that the steps are compiled to, None as long as the references run."""
         return None if self._part is None else self._part.plan
 
     @property
@@ -136,7 +136,7 @@ class Tail:
             self._run_anew()
 
     def _run_anew(self) -> None:
-        """Run what the key asks for, and let the results be read."""
+        """Run the part that the key asks for, and make the results readable."""
         self._begin()
         self._before.run()
         part = self._present_part()
@@ -160,7 +160,7 @@ class Tail:
         return np.concatenate([times, others])
 
     def leave(self) -> None:
-        """Forget what the last run has computed: others compute it now."""
+        """Forget the results of the last run: others compute them now."""
         self._is_shown, self._steady = False, ()
         self._contents.forget()
 
@@ -169,7 +169,7 @@ class Tail:
         self._contents.forget(self._computed if self._is_shown else None)
 
     def _present_part(self) -> _Part | None:
-        """Return what is compiled for the present key, None where the references are to run."""
+        """Return the compiled part for the present key, None where the references are to run."""
         key = self._key()
         if key != self._known:
             self._learn(key)
@@ -194,7 +194,7 @@ class Tail:
         return _Part(self._others, self._deciding, self._contents, self._plan_tail)
 
     def _show(self, part: _Part) -> None:
-        """Let the results be read where the references put theirs."""
+        """Make the results readable where the references put theirs."""
         self._contents.arrays.update(part.late_results())
         self._is_shown = True
         is_steady = not self._computed and not part.plan.has_tail
@@ -263,22 +263,22 @@ class _Part:
         return times
 
     def late_results(self) -> dict[Value, Array]:
-        """Gather the contents of what has no place in the plan around."""
-        found = ((v, self.plan.array(twin)) for v, twin in self._late.items())
-        return {v: array for v, array in found if array is not None}
+        """Gather the contents of tensors that have no place in the plan around."""
+        pairs = ((v, self.plan.array(twin)) for v, twin in self._late.items())
+        return {v: array for v, array in pairs if array is not None}
 
     def _take(self) -> None:
         for place, value in self._copied:
             place[...] = self._arrays[value]
 
     def _bring_back(self) -> None:
-        """Copy what is a constant or a view here, and has a place in the plan around."""
+        """Copy tensors that are constants or views here, and have a place in the plan around."""
         for place, array in self._back:
             place[...] = array
 
 
 def _is_view(value: Value) -> bool:
-    """Tell whether a tensor is its operator's operand under another shape."""
+    """Return whether a tensor is its operator's operand under another shape."""
     return value.producer is not None and value.producer.op.reshapes
 
 

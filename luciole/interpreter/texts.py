@@ -11,8 +11,8 @@ from luciole.kernels.core.meter import Meter
 
 
 class Texts:
-    """Counts what the string tensors of a plan hold, as long as they hold it, and lets them hold
-    nothing but texts.
+    """Counts the memory of the texts in string tensors of a plan, as long as these hold them, and
+    refuses contents that are no texts.
 
     A text counts as often as tensors hold it, though they share it.
     """
@@ -30,14 +30,14 @@ class Texts:
 
         Raises GraphError for damaged constants, MemoryLimitError where they take too much.
         """
-        found: dict[Value, Array] = {}
+        arrays: dict[Value, Array] = {}
         for value in values:
             if value.dtype == TensorType.STRING:
                 array = self._beginning(value)
                 if array is not None:
                     self.admit(value, array)
-                    found[value] = array
-        return found
+                    arrays[value] = array
+        return arrays
 
     def _beginning(self, value: Value) -> Array | None:
         if value.is_constant and value.buffer is not None:
@@ -48,7 +48,7 @@ class Texts:
         return value.texts
 
     def admit(self, value: Value, array: Array) -> None:
-        """Count what a tensor is about to hold instead of what it held.
+        """Count a tensor's new contents instead of its old ones.
 
         Raises LucioleError for anything but texts, MemoryLimitError where they take too much.
         """

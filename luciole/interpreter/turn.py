@@ -35,7 +35,7 @@ class Turn:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Let who is called during this run read and write tensors."""
+        """Allow functions that are called during this run to read and write tensors."""
         self._inside = get_ident()
         try:
             yield
