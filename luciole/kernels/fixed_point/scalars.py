@@ -1,4 +1,8 @@
-"""Fixed-point arithmetic inside of kernels, number by number: as ``ir.analysis`` has it."""
+"""Fixed-point arithmetic inside of kernels, number by number: as ``ir.analysis`` has it.
+
+In 64 bits, of which machines with vectors have enough. C forms have their own, in
+``kernels/c/fixed_point.h``: Cortex-M computes with 32 bits, and has instructions for such products.
+"""
 
 from __future__ import annotations
 
@@ -58,6 +62,16 @@ def times(x: int, y: int) -> int:
 def raised(x: int, bits: int) -> int:
     """Compute x 2^bits, cut off at the limits of 32 bits."""
     return between(x << bits, -(1 << BITS), (1 << BITS) - 1)
+
+
+@jit.merged
+def one_over_one_plus(x: int) -> int:
+    """Compute 1 / (1 + x) of 0 <= x < 1, as ``functions.one_over_one_plus`` does."""
+    half = (x + (1 << BITS)) >> 1
+    result = 1515870810 + times(half, -1010580540)
+    for _ in range(3):
+        result += raised(times(result, (1 << 29) - times(half, result)), 2)
+    return raised(result, 1)
 
 
 @jit.inline

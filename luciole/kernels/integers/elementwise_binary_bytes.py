@@ -23,7 +23,7 @@ from luciole.kernels.core.registry import native
 from luciole.kernels.elements import strided
 from luciole.kernels.elements.conversions import KINDS
 from luciole.kernels.elements.integer_pairs import Pairs
-from luciole.kernels.fixed_point.compiled import Factor, FactorRecord
+from luciole.kernels.fixed_point.compiled import Factor, FactorRecord, by_factor_below_1
 from luciole.kernels.integers.elementwise_binary import LEFT, SMALL, Sum, product
 from luciole.kernels.integers.linear_sums import Halves, linear_sum
 from luciole.kernels.jit import LANES
@@ -121,23 +121,6 @@ class Parameters:
     swapped: bool = False
 
 
-@jit.merged
-def halved(x: Whole, half: Whole, negative: Whole, bits: int) -> np.int32:
-    """Compute x / 2^bits of int32, halves away from zero (RoundingDivideByPOT); ``half`` is 0 and
-    ``negative`` 0 where bits is, else half of 2^bits and -1.
-    """
-    return np.int32(np.int32(x + half + (np.int32(x >> 31) & negative)) >> bits)
-
-
-@jit.merged
-def scaled(x: Whole, multiplier: Whole, half: Whole, negative: Whole, bits: int) -> np.int32:
-    """Multiply int32 x by a factor below 1: gemmlowp's SaturatingRoundingDoublingHighMul, then its
-    RoundingDivideByPOT.
-    """
-    upper = (np.int64(x) * np.int64(multiplier) + (1 << 30)) >> 31
-    return halved(np.int32(upper), half, negative, bits)
-
-
 @cache
 def kernel(function: int, kind: int, left: int, right: int, wide: int) -> jit.Kernel:
     """Make the kernel of a function of bytes of a kind, 64 at a time as a ``Wide`` says.
@@ -225,7 +208,7 @@ def _products_one_by_one(
         p = np.int32(a[k * left]) - a_zero
         q = np.int32(b[k * right]) - b_zero
         product = np.int32(np.int32(p * q) << up)
-        found = np.int32(scaled(product, multiplier, half, negative, bits) + zero)
+        found = np.int32(by_factor_below_1(product, multiplier, half, negative, bits) + zero)
         to[k] = min(max(found, low), high)
 
 

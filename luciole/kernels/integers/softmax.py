@@ -29,6 +29,7 @@ from luciole.kernels.elements import strided
 from luciole.kernels.elements.conversions import KINDS
 from luciole.kernels.fixed_point.compiled import Factor, FactorRecord, Whole, by_factor, factor_at
 from luciole.kernels.fixed_point.functions import exp, leading_zeros, log, reciprocal
+from luciole.kernels.fixed_point.scalars import one_over_one_plus, times
 from luciole.kernels.fixed_point.tables import STEPS, interpolated, pieces
 from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
@@ -152,11 +153,11 @@ def _kernel(kind: int) -> jit.Kernel:
                 total += int(parts[largest - x[k]])
             total = min(total, LARGEST_SUM)
             bits = _bits_of(total)
-            share = _inverse((total << (32 - bits)) - (1 << BITS))
+            share = one_over_one_plus((total << (32 - bits)) - (1 << BITS))
             down = SUM_BITS - 32 + bits + BITS - 8
             half = np.int64(1) << (down - 1)
             for k in range(n):
-                number = _product(share, int(powers[largest - x[k]]))
+                number = times(share, int(powers[largest - x[k]]))
                 y[k] = min(((number + half) >> down) + lowest, highest)
 
     return quantized_softmax
@@ -169,30 +170,6 @@ def _bits_of(x: int) -> int:
     while x >> bits:
         bits += 1
     return bits
-
-
-@jit.merged
-def _product(x: int, y: int) -> int:
-    """Multiply as ``fixed_point.high_multiply`` does, int64, without its saturation: not both are
-    -2^31.
-    """
-    return (x * y + (1 << (BITS - 1))) >> BITS
-
-
-@jit.merged
-def _saturated(x: int) -> int:
-    return min(max(x, -(1 << BITS)), (1 << BITS) - 1)
-
-
-@jit.merged
-def _inverse(x: int) -> int:
-    """Compute ``functions.one_over_one_plus`` in int64."""
-    half = (x + (1 << BITS)) >> 1
-    found = 1515870810 + _product(half, -1010580540)
-    for _ in range(3):
-        found += _saturated(_product(found, (1 << 29) - _product(half, found)) << 2)
-    result: int = _saturated(found << 1)
-    return result
 
 
 def differences(op: Softmax) -> Differences:
