@@ -296,7 +296,10 @@ def _library(folder: Path, fused: bool) -> ctypes.CDLL:
     includes = "#include <stdint.h>\n#include <string.h>\n"
     source.write_text("\n\n".join([includes, text, *map(_called, FORMULAS)]))
     flags = ["-std=c99", "-O1", "-shared", "-fPIC"]
-    flags += ["-mfma"] if fused and "fma" in features() else []
+    if not fused:
+        flags += ["-U__SSE__", "-U__aarch64__"]  # roots bit by bit
+    elif "fma" in features():
+        flags.append("-mfma")
     subprocess.run(["cc", *flags, str(source), "-o", str(library), "-lm"], check=True)
     return ctypes.CDLL(str(library))
 

@@ -60,12 +60,22 @@ static inline float luc_mantissa(float x, float root)
     return luc_of_bits(luc_bits_of(x) - ((uint32_t)luc_exponent_above(x, root) << 23));
 }
 
-/* The square root, correctly rounded, bit by bit; that of -0 is -0. */
+/* The square root, correctly rounded, bit by bit where there is no instruction; that of -0 is -0. */
 static float luc_root(float x)
 {
+    if (x < 0.0f) return luc_of_bits(0x7fc00000); /* machines differ in its sign */
+#if defined(__GNUC__) && defined(__aarch64__)
+    __asm__("fsqrt %s0, %s0" : "+w"(x));
+    return x;
+#elif defined(__GNUC__) && defined(__ARM_FP) && (__ARM_FP & 4)
+    __asm__("vsqrt.f32 %0, %0" : "+t"(x));
+    return x;
+#elif defined(__GNUC__) && defined(__SSE__)
+    __asm__("sqrtss %0, %0" : "+x"(x));
+    return x;
+#else
     uint32_t fraction = luc_bits_of(x) & 0x7fffff, root = 0, rest = 0, odd;
     int32_t exponent = (int32_t)(luc_bits_of(x) >> 23) - 127;
-    if (x < 0.0f) return luc_of_bits(0x7fc00000);
     if (!(x > 0.0f) || exponent == 128) return x;
     if (exponent == -127) /* a denormal */
         for (exponent++; fraction < 0x800000; exponent--) fraction <<= 1;
@@ -80,6 +90,7 @@ static float luc_root(float x)
         }
     }
     return luc_of_bits(((uint32_t)((exponent - (int32_t)odd) / 2 + 126) << 23) + ((root + 1) >> 1));
+#endif
 }
 
 #endif

@@ -38,18 +38,6 @@ struct luc_lstm_float {
     const float *projection_bias; /* [outputs], or none */
 };
 
-/* 1 / sqrt(x) of x > 0: four steps of Newton's method. */
-static float luc_inverse_root(float x)
-{
-    int32_t bits;
-    float y;
-    memcpy(&bits, &x, sizeof bits);
-    bits = 0x5f3759df - (bits >> 1);
-    memcpy(&y, &bits, sizeof y);
-    for (int k = 0; k < 4; k++) y *= 1.5f - 0.5f * x * y * y;
-    return y;
-}
-
 /* A number between -limit and limit, where there is one. */
 static inline float luc_clipped(float x, float limit)
 {
@@ -72,7 +60,7 @@ static void luc_lstm_normalize(float *x, int32_t count)
     for (int32_t k = 0; k < count; k++) mean += x[k];
     mean /= (float)count;
     for (int32_t k = 0; k < count; k++) variance += (x[k] - mean) * (x[k] - mean);
-    variance = luc_inverse_root(variance / (float)count + 1e-8f);
+    variance = 1.0f / luc_root(variance / (float)count + 1e-8f);
     for (int32_t k = 0; k < count; k++) x[k] = (x[k] - mean) * variance;
 }
 

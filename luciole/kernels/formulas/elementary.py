@@ -1,7 +1,8 @@
 """Elementary functions: minimax polynomials and fractions (of least largest error).
 
 Errors are stated in units of the last place (ulp) against double precision, for machines with a
-fused multiply-add. NaN gives NaN; infinities and denormals give what they should.
+fused multiply-add; without, that of tanh is 6. NaN gives NaN; infinities and denormals give what
+they should.
 """
 
 from __future__ import annotations
