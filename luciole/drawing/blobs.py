@@ -18,7 +18,9 @@ MOST_TOTAL = 24_000_000
 """Bytes of all arrays together that a single file embeds, in the order in which they were added."""
 
 MOST_ASKED = 300_000_000
-"""The same where a user asked for larger arrays: four thirds of it are what browsers still read."""
+"""Most bytes in all where a user asked for larger arrays: four thirds of it are a size that
+browsers still read.
+"""
 
 _KINDS = {"f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1"}
 
@@ -45,8 +47,8 @@ class Blobs:
         """Make something of a constant's bytes, only once however many tensors share them."""
         if key not in self._made:
             self._made[key] = make()
-        found: T = self._made[key]
-        return found
+        made: T = self._made[key]
+        return made
 
     def add(self, array: Array) -> dict[str, Any] | None:
         """Keep an array; how the page speaks of it: number, type, shape. None for a type that pages
@@ -78,14 +80,14 @@ class Blobs:
         return np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
 
     def embedded(self, most: int | None = None) -> dict[str, str]:
-        """Encode what a single file holds: base64 by number, arrays of up to ``most`` bytes, as far
-        as the limit for all goes: the usual one, or a larger one where ``most`` is larger.
+        """Encode the arrays of a single file: base64 by number, arrays of up to ``most`` bytes, as
+        far as the limit for all goes: the usual one, or a larger one where ``most`` is larger.
         """
         most = MOST_BYTES if most is None else most
         limit = MOST_TOTAL if most <= MOST_BYTES else MOST_ASKED
-        found, total = {}, 0
+        encoded, total = {}, 0
         for number, blob in zip(self.numbers, self._blobs, strict=True):
             if blob.size <= most and total + blob.size <= limit:
                 total += blob.size
-                found[str(number)] = base64.b64encode(self.content(number)).decode("ascii")
-        return found
+                encoded[str(number)] = base64.b64encode(self.content(number)).decode("ascii")
+        return encoded

@@ -224,7 +224,7 @@ class _GraphWriter:
         return {"producer": producer, "users": list(dict.fromkeys(users))}
 
     def _equalized(self, value: Value) -> Json:
-        """Say whose contents a tensor holds, and what they are divided by."""
+        """Return the tensor whose contents an equalized one holds, and its divisors."""
         note = self.notes.get(value)
         if note is None:
             return {}
@@ -283,6 +283,6 @@ def _group_json(group: Group) -> Json:
 
 
 def _shifted(group: Group, by: int) -> Group:
-    """Return the same tree with numbers of nodes instead of operators."""
+    """Return a tree with numbers of nodes instead of operators."""
     members = [_shifted(m, by) if isinstance(m, Group) else m + by for m in group.members]
     return Group(group.title, members)

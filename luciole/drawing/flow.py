@@ -32,7 +32,7 @@ class Flow(NamedTuple):
 
 @dataclass
 class Level:
-    """What is drawn together: items, and tensors by the items that they connect."""
+    """Items that are drawn together, and tensors by the items that they connect."""
 
     items: list[Item]
     edges: dict[tuple[int, int], list[int]] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class Level:
         return self.points[name]
 
     def add(self, a: int, b: int, tensor: int) -> None:
-        """Let a tensor go from one item to another."""
+        """Add a tensor that goes from one item to another."""
         if Flow(a, b, tensor) not in self.known:
             self.known.add(Flow(a, b, tensor))
             self.edges.setdefault((a, b), []).append(tensor)
@@ -79,7 +79,7 @@ def nested(tree: Group, ends: Sequence[int], flows: Sequence[Flow]) -> dict[Grou
 
 def _paths(tree: Group) -> dict[int, list[Group]]:
     """Return the groups around each node, outermost first."""
-    found: dict[int, list[Group]] = {}
+    paths: dict[int, list[Group]] = {}
     pending: list[list[Group]] = [[tree]]
     while pending:
         path = pending.pop()
@@ -87,8 +87,8 @@ def _paths(tree: Group) -> dict[int, list[Group]]:
             if isinstance(member, Group):
                 pending.append([*path, member])
             else:
-                found[member] = path
-    return found
+                paths[member] = path
+    return paths
 
 
 def _route(

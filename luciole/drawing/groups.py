@@ -47,20 +47,20 @@ def grouped(names: Sequence[str]) -> Group:
 
 
 def _dissolved(members: list[int | Group]) -> list[int | Group]:
-    """Return the same members, but of groups that hold most of everything the members instead: a
-    box around nearly all tells nothing.
+    """Return the members, with groups that hold most of everything replaced by their members: a box
+    around nearly all tells nothing.
     """
     sizes = {id(m): sum(1 for _ in m.operators()) for m in members if isinstance(m, Group)}
     total = sum(sizes.get(id(m), 1) for m in members)
-    found: list[int | Group] = []
+    kept: list[int | Group] = []
     for member in members:
         if not isinstance(member, Group):
-            found.append(member)
+            kept.append(member)
         elif sizes[id(member)] > MOST * total:
-            found += _dissolved(member.members)
+            kept += _dissolved(member.members)
         else:
-            found.append(Group(member.title, _dissolved(member.members)))
-    return found
+            kept.append(Group(member.title, _dissolved(member.members)))
+    return kept
 
 
 def _path(name: str) -> tuple[str, ...]:
@@ -76,9 +76,9 @@ def _members(run: list[int], paths: Sequence[tuple[str, ...]], depth: int) -> li
         if title is None or len(inside) == 1:
             members += inside
             continue
-        found = _members(inside, paths, depth + 1)
-        if len(found) == 1 and isinstance(found[0], Group):
-            members.append(Group(f"{title}/{found[0].title}", found[0].members))
+        inner = _members(inside, paths, depth + 1)
+        if len(inner) == 1 and isinstance(inner[0], Group):
+            members.append(Group(f"{title}/{inner[0].title}", inner[0].members))
         else:
-            members.append(Group(title, found))
+            members.append(Group(title, inner))
     return members

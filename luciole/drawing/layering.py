@@ -101,15 +101,15 @@ def _linked(made: Layering, a: int, b: int, ranks: list[int]) -> list[int]:
 
 
 def _short(edges: Sequence[Edge], ranks: list[int]) -> list[bool]:
-    """Tell whether each edge gets dummies: all do unless they are too many together."""
+    """Return whether each edge gets dummies: all do unless they are too many together."""
     skipped = [ranks[b] - ranks[a] - 1 for a, b in edges]
-    found, total = [True] * len(edges), sum(skipped)
+    short, total = [True] * len(edges), sum(skipped)
     for i in sorted(range(len(edges)), key=lambda i: -skipped[i]):
         if total <= MOST_DUMMIES:
             break
-        found[i] = False
+        short[i] = False
         total -= skipped[i]
-    return found
+    return short
 
 
 def _reduce_crossings(made: Layering) -> None:
@@ -139,11 +139,11 @@ def _number(layer: list[int], place: list[float]) -> None:
 def _sort(layer: list[int], neighbours: list[list[int]], place: list[float]) -> None:
     if len(layer) < 2:
         return
-    wanted = {}
+    middle = {}
     for node in layer:
         near = neighbours[node]
-        wanted[node] = sum([place[v] for v in near]) / len(near) if near else place[node]
-    layer.sort(key=lambda node: (wanted[node], place[node]))
+        middle[node] = sum([place[v] for v in near]) / len(near) if near else place[node]
+    layer.sort(key=lambda node: (middle[node], place[node]))
     _number(layer, place)
 
 

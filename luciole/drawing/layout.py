@@ -39,7 +39,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Box:
-    """What is laid out: its size, and how much room its label needs behind it."""
+    """An item of the layout: its size, and how much room its label needs behind it."""
 
     width: float
     height: float
@@ -131,8 +131,8 @@ def _settle(layer: list[int], steps: list[float], both: list[list[int]], xs: lis
         near = both[node]
         total, count = (_middle([xs[v] for v in near]) if near else xs[node]) - step, 1
         while blocks and blocks[-1][0] / blocks[-1][1] > total / count:
-            before, more = blocks.pop()
-            total, count = total + before, count + more
+            before, members = blocks.pop()
+            total, count = total + before, count + members
         blocks.append((total, count))
     at = 0
     for total, count in blocks:

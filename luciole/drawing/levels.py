@@ -1,4 +1,4 @@
-"""Describe what only learned levels have: bases, the levels they span, how often each is used."""
+"""Describe learned levels: bases, the levels they span, how often each is used."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class InputHistogram:
 
 
 def layer_name(op: Op) -> str:
-    """Find what the quantizer called a layer: its constants are named after it, also where its
-    result took over the name of an activation that became part of it.
+    """Find the quantizer's name of a layer: its constants are named after it, also where its result
+    took over the name of an activation that became part of it.
     """
     binary = op.weights_binary if isinstance(op, LQLayer | BCQFullyConnected) else None
     name, slash, _ = (op.name if binary is None else binary.name).rpartition("/weights_binary")
@@ -67,12 +67,12 @@ def learned_weights(op: Op) -> Weights[LearnedLevels] | None:
 def float_weights(op: Op) -> Array | None:
     """Return the weights [o, n] of a float layer, in the order in which learned ones are kept."""
     try:
-        found = weights.weights_of(op)
+        constant = weights.weights_of(op)
     except (LucioleError, ValueError):
         return None
-    if found is None or not isinstance(found.format, Float | Minifloat):
+    if constant is None or not isinstance(constant.format, Float | Minifloat):
         return None
-    return found.values()
+    return constant.values()
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Original:
         return np.asarray(weights / column * np.tile(inputs, n // len(inputs)))
 
     def _factor(self, value: Value | None, original: Value | None) -> Array:
-        """Return what a tensor is divided by beyond what the original is: [channels], or [1]."""
+        """Return the divisor of a tensor beyond that of the original: [channels], or [1]."""
         both = [self.factors.get(v) if v is not None else None for v in (value, original)]
         of, before = (np.ones(1) if f is None else f.astype(np.float64) for f in both)
         fit = len(of) == len(before) or 1 in (len(of), len(before))
@@ -113,10 +113,10 @@ def levels_json(
     """Return everything that the page draws of a layer with learned levels; None where they are
     damaged or not finite.
     """
-    found = blobs.once(_constants_of(op, original), lambda: _weights_json(op, original, blobs))
-    if found is None:
+    of_weights = blobs.once(_constants_of(op, original), lambda: _weights_json(op, original, blobs))
+    if of_weights is None:
         return None
-    facts: Json = {"weights": found}
+    facts: Json = {"weights": of_weights}
     inputs = input_levels(op)
     if inputs is not None and _is_finite(inputs):
         seen = histograms.get(op.name, histograms.get(layer_name(op)))
@@ -125,7 +125,7 @@ def levels_json(
 
 
 def _constants_of(op: Op, original: Original | None) -> Hashable:
-    """Find what layers have in common whose weights are the same."""
+    """Return a key that layers share whose weights are the same."""
     held = [(id(v.buffer), v.dtype, v.dims) for v in op.operands if v is not None and v.is_constant]
     common = "levels", type(op), *held, tuple(op.attributes().values())
     if original is None:
@@ -186,7 +186,7 @@ def _values(op: Op) -> Array:
     return learned.values().astype(np.float32)
 
 
-def _against(original: Array, found: Array, levels: Array, blobs: Blobs) -> Json:
+def _against(original: Array, restored: Array, levels: Array, blobs: Blobs) -> Json:
     """Return the original weights' histograms [o, bins] between each channel's own ends, and
     errors.
     """
@@ -202,8 +202,8 @@ def _against(original: Array, found: Array, levels: Array, blobs: Blobs) -> Json
         "ends": blobs.add(np.stack([low, high], 1).astype(np.float32)),
         "clipped": blobs.add(outside.mean(1).astype(np.float32)),
         "clipped_share": rounded(float(outside.mean())),
-        "error": error_json(original, found),
-        "channel_mse": blobs.add(np.square(original - found).mean(1).astype(np.float32)),
+        "error": error_json(original, restored),
+        "channel_mse": blobs.add(np.square(original - restored).mean(1).astype(np.float32)),
     }
 
 
@@ -216,26 +216,26 @@ def _histograms(numbers: Array, low: Array, high: Array) -> Array:
     return np.bincount(flat.reshape(-1), minlength=bins * rows).reshape(-1, bins)
 
 
-def error_json(wanted: Array, found: Array) -> Json:
+def error_json(original: Array, restored: Array) -> Json:
     """Describe errors: mean squared error, signal-to-noise ratio in dB, cosine, peak error by the
     range's width.
     """
-    difference = found - wanted
+    difference = restored - original
     mse = float(np.square(difference).mean())
-    signal = float(np.square(wanted).mean())
-    lengths = float(np.linalg.norm(wanted) * np.linalg.norm(found))
-    span = float(np.ptp(wanted))
+    signal = float(np.square(original).mean())
+    lengths = float(np.linalg.norm(original) * np.linalg.norm(restored))
+    span = float(np.ptp(original))
     return {
         "mse": rounded(mse),
         "snr_db": rounded(10 * float(np.log10(signal / mse))) if signal and mse else None,
-        "cosine": rounded(float(np.vdot(wanted, found)) / lengths) if lengths else None,
+        "cosine": rounded(float(np.vdot(original, restored)) / lengths) if lengths else None,
         "peak": rounded(float(np.abs(difference).max()) / span) if span else None,
     }
 
 
 def reach(levels: Array) -> tuple[Array, Array]:
-    """Say how far sorted levels [..., m] reach: half a step beyond the outermost ones. What is
-    further out is clipped.
+    """Return how far sorted levels [..., m] reach: half a step beyond the outermost ones. Numbers
+    further out are clipped.
     """
     step = np.diff(levels, axis=-1)
     return levels[..., 0] - step[..., 0] / 2, levels[..., -1] + step[..., -1] / 2

@@ -147,8 +147,8 @@ def _rows(op: Op, bits: Bits | None) -> list[list[str]]:
         return rows + ([] if op.bias is None else [["bias", _extent(op.bias)]])
     constants = [(n, v) for n, v in op.given_operands().items() if v.is_constant]
     rows = [[name, _constant(value)] for name, value in constants[:MOST_ROWS]]
-    more = len(constants) - MOST_ROWS
-    return [*rows, ["…", f"{more} more"]] if more > 0 else rows
+    left_out = len(constants) - MOST_ROWS
+    return [*rows, ["…", f"{left_out} more"]] if left_out > 0 else rows
 
 
 def _learned_shape(op: Op) -> str:

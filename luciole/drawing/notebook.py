@@ -25,7 +25,7 @@ _FRAME = (
 
 @singledispatch
 def html_of(shown: object) -> str | None:
-    """Return what a notebook shows of an object, None where its text is enough."""
+    """Return the page that a notebook shows of an object, None where its text is enough."""
     return None
 
 

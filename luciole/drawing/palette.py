@@ -67,7 +67,7 @@ remains moves values about, unless it is behind CUSTOM.
 
 
 def category(op: Op) -> str:
-    """Find what an operator is for: a key of CATEGORIES."""
+    """Find the kind of an operator: a key of CATEGORIES."""
     if isinstance(op, UnknownOp):
         return "other"
     if any(field.is_graph for field in op.attr_fields()):

@@ -157,12 +157,12 @@ def _text(
     text: str,
     fill: str,
     bold: bool = False,
-    more: str = "",
+    attributes: str = "",
     size: int = 12,
 ) -> str:
     weight = ' font-weight="bold"' if bold else ""
     return (
-        f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="{fill}"{weight} {more}>'
+        f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="{fill}"{weight} {attributes}>'
         f"{escape(text)}</text>"
     )
 

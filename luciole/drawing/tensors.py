@@ -57,7 +57,7 @@ def tensor_json(value: Value, identity: str, blobs: Blobs) -> Json:
 
 
 def _bytes_of(what: str, value: Value) -> Hashable:
-    """Find what tensors have in common whose contents are the same, but for their shape."""
+    """Return a key that tensors share whose contents are the same, except for their shape."""
     held = id(value.buffer if value.is_constant else value)
     return what, held, value.dtype, element_count(value.dims)
 
@@ -79,8 +79,8 @@ def _contents(value: Value, blobs: Blobs) -> tuple[Array | None, str | None]:
 
 def _decoded(value: Value) -> Array | None:
     """Return the numbers of a tensor that is read from codes, None for another one."""
-    found = decoded(value)
-    return None if found is None else found.values()
+    codes = decoded(value)
+    return None if codes is None else codes.values()
 
 
 def contents_json(data: Array) -> Json | None:
@@ -159,13 +159,13 @@ def _floating_json(value: Value) -> Json | None:
 def _blocks_json(value: Value) -> Json | None:
     """Describe blocks in words and as a formula; None where ``verify`` finds them wrong."""
     try:
-        found = Blockwise.given(value)
+        blocks = Blockwise.given(value)
     except LucioleError:
         return None
-    if found is None or not len(found.scale):
+    if blocks is None or not len(blocks.scale):
         return None
-    words = f"{found.bits} bit, evenly spaced, a scale for each {found.size} along the last axis"
-    shown = formula(found.scale, found.points)
+    words = f"{blocks.bits} bit, evenly spaced, a scale for each {blocks.size} along the last axis"
+    shown = formula(blocks.scale, blocks.points)
     return {"words": words, "formula": shown, "scale": [], "zero": []}
 
 
@@ -193,7 +193,7 @@ def _words(affine: Affine) -> str:
 
 
 def formula(scales: Array, zeros: Array) -> str:
-    """Find what a code q stands for; several scales as their range."""
+    """Write the number that a code q stands for; several scales as their range."""
     low, high = float(scales.min()), float(scales.max())
     scale = f"{low:.6g}" if low == high else f"[{low:.3g} … {high:.3g}]"
     if len(set(zeros.tolist())) > 1:

@@ -113,7 +113,9 @@ def _recipe(arguments: argparse.Namespace) -> Imported:
 
 
 def _faults(findings: Sequence[Finding]) -> list[Finding]:
-    """List what a cook should know: a recipe may well be meant to give a model that is wrong."""
+    """List the findings that a cook should know: a recipe may well be meant to give a model that is
+    wrong.
+    """
     from luciole.ir.verify import Severity
 
     return [f for f in findings if f.severity is not Severity.NOTE]
@@ -127,16 +129,16 @@ def _reverse(arguments: argparse.Namespace) -> int:
     most = _most_values(arguments.values)
     if arguments.output is not None:
         check_writable(arguments.output)
-    found = read_model(arguments.source)
-    _refuse_left_out(found)
-    model = found.model
-    recipe = to_recipe(model, most, found.dialect)
+    imported = read_model(arguments.source)
+    _refuse_left_out(imported)
+    model = imported.model
+    recipe = to_recipe(model, most, imported.dialect)
     if recipe.notes:
         console.say(f"luciole: note: not in the recipe: {'; '.join(recipe.notes)}")
     if arguments.output is not None:
         write_file(arguments.output, recipe.text)
     _print_recipe(arguments, recipe, model)
-    return judged(arguments.source, found.findings)
+    return judged(arguments.source, imported.findings)
 
 
 def _print_recipe(arguments: argparse.Namespace, recipe: Recipe, model: Model) -> None:
@@ -152,22 +154,22 @@ def _print_recipe(arguments: argparse.Namespace, recipe: Recipe, model: Model) -
         console.show(f"{arguments.output}: {operands} operands, {operations} operations")
 
 
-def _refuse_left_out(found: Imported) -> None:
-    """Raise FormatError where a file holds more than the model: what ``verify`` does not see."""
+def _refuse_left_out(imported: Imported) -> None:
+    """Raise FormatError where a file holds more than the model, which ``verify`` does not see."""
     from luciole.ir.verify import verify
 
-    seen = set(verify(found.model))
-    lost = [finding for finding in found.findings if finding not in seen]
-    found._replace(findings=lost).sound()
+    seen = set(verify(imported.model))
+    lost = [finding for finding in imported.findings if finding not in seen]
+    imported._replace(findings=lost).sound()
 
 
-def _most_values(given: str | None) -> int:
+def _most_values(argument: str | None) -> int:
     from luciole.exporters.recipe.text import MOST_VALUES
 
-    if given is None:
+    if argument is None:
         return MOST_VALUES
-    if given == "all":
+    if argument == "all":
         return sys.maxsize
-    if not given.isdecimal():
-        raise UsageError(f"--values takes a number or all, found {given}")
-    return int(given)
+    if not argument.isdecimal():
+        raise UsageError(f"--values takes a number or all, found {argument}")
+    return int(argument)

@@ -88,7 +88,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole compile") ->
 
 
 def _add_ends(parser: argparse.ArgumentParser) -> None:
-    """Declare what callers give and get."""
+    """Declare options for the inputs and outputs of callers."""
     parser.add_argument(
         "--input",
         default="model",
@@ -110,8 +110,8 @@ def _run(arguments: argparse.Namespace) -> int:
 
     model = load(arguments.model)
     program = _compiled(arguments, model)
-    more, agreement = _tested(arguments, model, program)
-    _write(Path(arguments.output_folder), {**program.files, **more})
+    tested, agreement = _tested(arguments, model, program)
+    _write(Path(arguments.output_folder), {**program.files, **tested})
     _tell(arguments, program, agreement)
     return FINE if agreement is None or agreement.holds else FAILED
 
@@ -134,10 +134,17 @@ def _options(arguments: argparse.Namespace, model: Model) -> CompileOptions:
 
     text = arguments.preprocess or ""
     transforms = transforms_of(text, model.graph) if text else ()
-    ends = arguments.input, arguments.output
     name = arguments.name or _name_of(arguments.model)
     target = arguments.target or (NATIVE if arguments.library else PORTABLE)
-    return CompileOptions(name, *ends, transforms, text, target, arguments.arena)
+    return CompileOptions(
+        name,
+        arguments.input,
+        arguments.output,
+        transforms,
+        text,
+        target,
+        arguments.arena,
+    )
 
 
 def _name_of(path: str) -> str:
@@ -149,7 +156,7 @@ def _name_of(path: str) -> str:
 
 
 def _origin(path: str) -> str:
-    """Say which file a program comes from."""
+    """Name the file that a program comes from."""
     begun = f"luciole {luciole.__version__} from {Path(path).name}"
     if not Path(path).is_file():
         return begun
@@ -171,38 +178,40 @@ def _write(folder: Path, contents: Mapping[str, bytes | str]) -> None:
 def _tested(
     arguments: argparse.Namespace, model: Model, program: Program
 ) -> tuple[dict[str, bytes | str], Agreement | None]:
-    """Do what needs this machine's compiler: check, and make the files of library and self test."""
+    """Run the steps that need this machine's compiler: check, and make the files of library and
+    self test.
+    """
     from luciole.compiler import Compiled
     from luciole.compiler.host import library_of
     from luciole.files import write_file
 
-    more: dict[str, bytes | str] = {}
+    made_files: dict[str, bytes | str] = {}
     if not (arguments.check or arguments.library or arguments.self_test):
-        return more, None
+        return made_files, None
     name, library = program.options.name, library_of(program)
     with tempfile.TemporaryDirectory() as made:
         file = Path(made) / f"{name}.so"
         write_file(file, library)
-        compiled, given, agreement = Compiled(file), None, None
+        compiled, records, agreement = Compiled(file), None, None
     if arguments.check:
-        given, agreement = _checked(arguments, model, program, compiled)
+        records, agreement = _checked(arguments, model, program, compiled)
     if arguments.library:
-        more[f"{name}.so"] = library
+        made_files[f"{name}.so"] = library
     if arguments.self_test:
-        more[f"{name}_test.c"] = _self_test(program, compiled, given)
-    return more, agreement
+        made_files[f"{name}_test.c"] = _self_test(program, compiled, records)
+    return made_files, agreement
 
 
-def _self_test(program: Program, compiled: Any, given: dict[str, Array] | None) -> str:
+def _self_test(program: Program, compiled: Any, records: dict[str, Array] | None) -> str:
     from luciole.compiler.self_test import random_records, self_test
 
-    return self_test(program, compiled, given or random_records(program))
+    return self_test(program, compiled, records or random_records(program))
 
 
 def _checked(
     arguments: argparse.Namespace, model: Model, program: Program, compiled: Any
 ) -> tuple[dict[str, Array], Agreement]:
-    """Run records through the program and the interpreter; the records, as the program takes
+    """Run records through the program and the interpreter; return them as the program takes
     them.
     """
     from luciole.compiler.check import compare
@@ -210,8 +219,8 @@ def _checked(
     from luciole.tools.data import asked_data
 
     real = asked_data(arguments, model.graph, arguments.check, limit=arguments.limit).records
-    given = _bytes(arguments, model) if program.options.input == BYTES else real
-    return given, compare(program, compiled, model, given, real)
+    records = _bytes(arguments, model) if program.options.input == BYTES else real
+    return records, compare(program, compiled, model, records, real)
 
 
 def _bytes(arguments: argparse.Namespace, model: Model) -> dict[str, Array]:
@@ -225,11 +234,11 @@ def _bytes(arguments: argparse.Namespace, model: Model) -> dict[str, Array]:
     for value in model.graph.inputs:
         copies[value].dtype, copies[value].quantization = TensorType.FLOAT32, None
     bounds = Bounds.of(arguments)
-    found = load_data(arguments.check, graph, limit=arguments.limit, preprocess=None, bounds=bounds)
-    for name, array in found.records.items():
+    data = load_data(arguments.check, graph, limit=arguments.limit, preprocess=None, bounds=bounds)
+    for name, array in data.records.items():
         if not (array == np.clip(np.rint(array), 0, 255)).all():
             raise UsageError(f"--input bytes: {name!r} has more than whole numbers from 0 to 255")
-    return {name: array.astype(np.uint8) for name, array in found.records.items()}
+    return {name: array.astype(np.uint8) for name, array in data.records.items()}
 
 
 def _tell(arguments: argparse.Namespace, program: Program, agreement: Agreement | None) -> None:
@@ -273,18 +282,18 @@ def _sizes(program: Program, measured: Measured | None) -> dict[str, object]:
 
 
 def _size_lines(program: Program, measured: Measured | None) -> Iterator[str]:
-    """Say what a program takes, and by which compiler."""
-    found, text = _sizes(program, measured), console.size_text
-    code = found["code_bytes"]
-    more = f" + {text(code)} code" if isinstance(code, int) else ""
-    yield f"  flash  {text(program.table_bytes)} tables{more}"
+    """List the sizes of a program, and the compiler that they hold for."""
+    sizes, text = _sizes(program, measured), console.size_text
+    code = sizes["code_bytes"]
+    of_code = f" + {text(code)} code" if isinstance(code, int) else ""
+    yield f"  flash  {text(program.table_bytes)} tables{of_code}"
     yield f"  RAM    {program.arena_bytes} bytes arena + {_stack_text(program, measured)}"
     if measured is not None:
         yield f"  by     {measured.compiler}"
 
 
 def _stack_text(program: Program, measured: Measured | None) -> str:
-    """Say how deep the stack is, and what is not counted."""
+    """Return how deep the stack is, and which calls are not counted."""
     if measured is None:
         return f"stack (not known: {program.options.machine.compiler} is missing or fails)"
     if measured.stack is None:

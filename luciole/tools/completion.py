@@ -22,7 +22,7 @@ OWN_NAMES = {
     "circle-bench": "bench",
     "circle-view": "view",
 }
-"""What is typed, and the program behind it."""
+"""Commands that users type, and the program behind each."""
 
 
 def main(argv: Sequence[str] | None = None, program: str = "luciole completion") -> int:
@@ -54,13 +54,13 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def described(program: str) -> argparse.ArgumentParser:
-    """Make the parser of what is typed; luciole's has all programs."""
+    """Make the parser of a command; luciole's has all programs."""
     from luciole.tools.main import PROGRAMS, parser_of
 
     if OWN_NAMES[program]:
-        found = parser_of(OWN_NAMES[program])
-        found.prog = program
-        return found
+        parser = parser_of(OWN_NAMES[program])
+        parser.prog = program
+        return parser
     whole = argparse.ArgumentParser(program, description="All programs of luciole.")
     programs = whole.add_subparsers()
     for name, known in PROGRAMS.items():

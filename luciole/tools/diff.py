@@ -85,18 +85,18 @@ def _run(arguments: argparse.Namespace) -> int:
     first, second = load(arguments.first), load(arguments.second)
     data = asked_data(arguments, first.graph, arguments.data, limit=arguments.limit)
     with console.tracked(arguments.json) as track:
-        found = compare(first, second, data.records, track("records", data.count))
-    _write(targets, found, arguments.first)
+        comparison = compare(first, second, data.records, track("records", data.count))
+    _write(targets, comparison, arguments.first)
     if arguments.json:
-        console.print_json(diff_report.as_json(found, arguments.first, arguments.second))
+        console.print_json(diff_report.as_json(comparison, arguments.first, arguments.second))
         return FINE
-    diff_report.print_report(found, arguments.by, arguments.in_order, arguments.top)
+    diff_report.print_report(comparison, arguments.by, arguments.in_order, arguments.top)
     return FINE
 
 
-def _write(targets: dict[str, str], found: Comparison, first: str) -> None:
+def _write(targets: dict[str, str], comparison: Comparison, first: str) -> None:
     from luciole.files import write_file
     from luciole.tools import diff_report
 
     for metric, path in targets.items():
-        write_file(path, console.to_json(diff_report.as_visq(found, metric, first)))
+        write_file(path, console.to_json(diff_report.as_visq(comparison, metric, first)))

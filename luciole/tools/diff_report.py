@@ -1,4 +1,6 @@
-"""Report what ``luciole diff`` found, for people, for other programs and for ONE's viewers."""
+"""Report the comparison of ``luciole diff``, for people, for other programs and for ONE's
+viewers.
+"""
 
 from __future__ import annotations
 
@@ -27,15 +29,15 @@ _NARROW = 100
 _BAR = {True: 20, False: 10}
 
 
-def as_json(found: Comparison, first: str, second: str) -> dict[str, Any]:
+def as_json(comparison: Comparison, first: str, second: str) -> dict[str, Any]:
     """Turn everything into JSON values. Measures without a value are null."""
     return {
         "first": first,
         "second": second,
-        "records": found.records,
-        "layers": [_row(errors) for errors in found.layers],
-        "outputs": [_row(errors) for errors in found.outputs],
-        "unmatched": {"first": found.unmatched[0], "second": found.unmatched[1]},
+        "records": comparison.records,
+        "layers": [_row(errors) for errors in comparison.layers],
+        "outputs": [_row(errors) for errors in comparison.outputs],
+        "unmatched": {"first": comparison.unmatched[0], "second": comparison.unmatched[1]},
     }
 
 
@@ -45,49 +47,53 @@ def _row(errors: TensorErrors) -> dict[str, Any]:
     return {"name": errors.name, **kinds, **errors.measures.as_dict(), **top}
 
 
-def as_visq(found: Comparison, metric: str, first: str) -> dict[str, Any]:
+def as_visq(comparison: Comparison, metric: str, first: str) -> dict[str, Any]:
     """Arrange one measure of every layer in the layout of ONE's visq, with its colours.
 
     MPEIR has colours from 0 to 1, SRMSE from 0 to its largest value, MSE and TAE over the range
     that they have in single records.
     """
-    errors = {e.name: e.measures.as_dict()[metric] for e in found.layers}
-    given = {name: value for name, value in errors.items() if value is not None}
-    low, high = _colour_range(found, metric, list(given.values()))
+    errors = {e.name: e.measures.as_dict()[metric] for e in comparison.layers}
+    known = {name: value for name, value in errors.items() if value is not None}
+    low, high = _colour_range(comparison, metric, list(known.values()))
     step = (high - low) / len(_COLOURS)
     scheme = [
         {"b": _rounded(low + i * step), "e": _rounded(low + (i + 1) * step), "c": colour}
         for i, colour in enumerate(_COLOURS)
     ]
     meta = {"model": os.path.basename(first), "metric": metric.upper(), "colorscheme": scheme}
-    return {"meta": meta, "error": [{name: _rounded(value) for name, value in given.items()}]}
+    return {"meta": meta, "error": [{name: _rounded(value) for name, value in known.items()}]}
 
 
 def _rounded(number: float) -> float:
     return round(number, _VISQ_DIGITS)
 
 
-def _colour_range(found: Comparison, metric: str, values: Sequence[float]) -> tuple[float, float]:
+def _colour_range(
+    comparison: Comparison, metric: str, values: Sequence[float]
+) -> tuple[float, float]:
     if metric == "mpeir":
         return 0.0, 1.0
     if metric == "srmse":
         return 0.0, max(values, default=0.0)
-    ranges = [e.ranges[metric] for e in found.layers if metric in e.ranges]
+    ranges = [e.ranges[metric] for e in comparison.layers if metric in e.ranges]
     return min((r.low for r in ranges), default=0.0), max((r.high for r in ranges), default=0.0)
 
 
-def print_report(found: Comparison, by: str, in_order: bool, top: int | None) -> None:
+def print_report(comparison: Comparison, by: str, in_order: bool, top: int | None) -> None:
     """Print layers with a bar each, the worst first, then the outputs."""
-    short = short_names(e.name for e in found.layers)
-    layers = found.layers if in_order else sorted(found.layers, key=lambda e: -_size(e, by))
+    short = short_names(e.name for e in comparison.layers)
+    layers = (
+        comparison.layers if in_order else sorted(comparison.layers, key=lambda e: -_size(e, by))
+    )
     shown = layers if top is None else layers[:top]
     left_out = f", the {len(shown)} worst" if len(shown) < len(layers) else ""
-    console.show(f"{len(layers)} layers over {found.records} records{left_out}")
+    console.show(f"{len(layers)} layers over {comparison.records} records{left_out}")
     if shown:
         console.print_table(console.fitted(_layer_rows(shown, by, short)), styles=_STYLES)
     console.show()
-    console.print_table(console.fitted(_output_rows(found.outputs)))
-    _print_unmatched(found.unmatched)
+    console.print_table(console.fitted(_output_rows(comparison.outputs)))
+    _print_unmatched(comparison.unmatched)
 
 
 def _size(errors: TensorErrors, by: str) -> float:
@@ -155,8 +161,8 @@ def _print_unmatched(unmatched: tuple[list[str], list[str]]) -> None:
             console.show(f"the {which} model's names were taken off: {count} tensors have no pair")
         if names:
             listed = ", ".join(console.shortened(short[name], 40) for name in names[:3])
-            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-            console.show(f"only in the {which} model: {listed}{more}")
+            rest = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            console.show(f"only in the {which} model: {listed}{rest}")
 
 
 def bar(share: float, width: int) -> str:

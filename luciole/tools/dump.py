@@ -63,20 +63,20 @@ def _run(arguments: argparse.Namespace) -> int:
 
     if arguments.output is not None and arguments.tensor is None:
         raise UsageError("-o goes with --tensor: its values are written")
-    found = read_model(arguments.model)
+    imported = read_model(arguments.model)
     if arguments.view is not None:
-        _view(found.model, arguments)
+        _view(imported.model, arguments)
     elif arguments.tensor is not None or arguments.tensors_to_hdf5 is not None:
-        _tensors(found.model, arguments)
+        _tensors(imported.model, arguments)
     else:
-        _everything(found, arguments)
-    return judged(arguments.model, found.findings)
+        _everything(imported, arguments)
+    return judged(arguments.model, imported.findings)
 
 
-def _everything(found: Imported, arguments: argparse.Namespace) -> None:
+def _everything(imported: Imported, arguments: argparse.Namespace) -> None:
     from luciole.ir.text import listing
 
-    model, findings, dialect = found
+    model, findings, dialect = imported
     if arguments.json:
         console.print_json(listing.describe(model, arguments.model, dialect, findings))
         return
@@ -88,11 +88,11 @@ def _view(model: Model, arguments: argparse.Namespace) -> None:
     from luciole.tools import dump_summary, dump_views
 
     if arguments.view == "summary":
-        found = dump_summary.summary(model, arguments.model)
+        page = dump_summary.summary(model, arguments.model)
         if arguments.json:
-            console.print_json(found.as_json())
+            console.print_json(page.as_json())
         else:
-            dump_summary.print_summary(found)
+            dump_summary.print_summary(page)
         return
     rows = dump_views.VIEWS[arguments.view](model)
     if arguments.json:

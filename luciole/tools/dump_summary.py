@@ -58,10 +58,10 @@ class Summary:
 
     def as_json(self) -> dict[str, Any]:
         """Turn the figures into JSON values, with the totals."""
-        found = asdict(self)
-        found["operators"] = sum(kind.count for kind in self.kinds)
-        found["macs"] = sum(kind.macs for kind in self.kinds)
-        return found
+        content = asdict(self)
+        content["operators"] = sum(kind.count for kind in self.kinds)
+        content["macs"] = sum(kind.macs for kind in self.kinds)
+        return content
 
 
 def summary(model: Model, path: str) -> Summary:
@@ -120,32 +120,32 @@ def _layer(op: Op) -> LayerSummary | None:
     )
 
 
-def print_summary(found: Summary) -> None:
+def print_summary(page: Summary) -> None:
     """Print the page for a terminal."""
-    operators = sum(kind.count for kind in found.kinds)
+    operators = sum(kind.count for kind in page.kinds)
     rows = {
-        "model": one_line(found.model),
-        "size": _sizes(found),
-        "parameters": f"{found.parameters:,}",
-        "MACs": f"{sum(kind.macs for kind in found.kinds):,}",
-        "inputs": ", ".join(map(one_line, found.inputs)),
-        "outputs": ", ".join(map(one_line, found.outputs)),
+        "model": one_line(page.model),
+        "size": _sizes(page),
+        "parameters": f"{page.parameters:,}",
+        "MACs": f"{sum(kind.macs for kind in page.kinds):,}",
+        "inputs": ", ".join(map(one_line, page.inputs)),
+        "outputs": ", ".join(map(one_line, page.outputs)),
         "operators": str(operators),
     }
     for name, text in rows.items():
         console.show(f"{name:<11} {text}")
     console.show()
-    console.print_table(_kind_rows(found.kinds))
-    if found.layers:
+    console.print_table(_kind_rows(page.kinds))
+    if page.layers:
         console.show()
         wide = console.columns() >= _WIDE
-        console.print_table(console.fitted(_layer_rows(found.layers, wide)))
+        console.print_table(console.fitted(_layer_rows(page.layers, wide)))
 
 
-def _sizes(found: Summary) -> str:
-    types = ", ".join(f"{n} {console.size_text(b)}" for n, b in found.bytes_by_type.items() if b)
-    constants = f"constants {console.size_text(found.constant_bytes)}"
-    file = "" if found.file_bytes is None else f"{console.size_text(found.file_bytes)}, "
+def _sizes(page: Summary) -> str:
+    types = ", ".join(f"{n} {console.size_text(b)}" for n, b in page.bytes_by_type.items() if b)
+    constants = f"constants {console.size_text(page.constant_bytes)}"
+    file = "" if page.file_bytes is None else f"{console.size_text(page.file_bytes)}, "
     return f"{file}{constants}" + (f" ({types})" if types else "")
 
 

@@ -27,17 +27,17 @@ def find(model: Model, name: str) -> Value:
 
     Raises LucioleError when there is none, or more than one.
     """
-    found = [v for graph in model.graphs for v in graph.values if v.name == name]
+    matching = [v for graph in model.graphs for v in graph.values if v.name == name]
     place = _REFERENCE.fullmatch(name)
-    if not found and place is not None:
+    if not matching and place is not None:
         graph, index = int(place[1]), int(place[2])
         if graph < len(model.graphs) and index < len(model.graphs[graph].values):
             return model.graphs[graph].values[index]
-    if len(found) != 1:
-        count = "no tensor is" if not found else f"{len(found)} tensors are"
-        hint = "--tensors lists them" if not found else "say which by its place, as T(0:3)"
+    if len(matching) != 1:
+        count = "no tensor is" if not matching else f"{len(matching)} tensors are"
+        hint = "--tensors lists them" if not matching else "say which by its place, as T(0:3)"
         raise LucioleError(f"{count} called {name!r}: {hint}")
-    return found[0]
+    return matching[0]
 
 
 def contents(value: Value) -> Array:
@@ -76,13 +76,13 @@ def as_json(value: Value) -> dict[str, Any]:
 
 def parameters(value: Value) -> Iterator[tuple[str, Array]]:
     """Return quantization parameters by the names that circle-tensordump gives them."""
-    found = value.quantization
-    if found is None:
+    table = value.quantization
+    if table is None:
         return
-    for name, vector in vectors(found).items():
+    for name, vector in vectors(table).items():
         if vector is not None and len(vector):
             yield name, vector
-    yield "quantized_dimension", np.array(found.quantized_dimension, np.int32)
+    yield "quantized_dimension", np.array(table.quantized_dimension, np.int32)
 
 
 def write_tensor(value: Value, path: str) -> None:

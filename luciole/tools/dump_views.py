@@ -41,8 +41,8 @@ def _op_version(model: Model) -> Answer:
 
 
 def _conv2d_weight(model: Model) -> Answer:
-    """Name what makes a convolution's weights: ``CONST``, or the operator that computes them; ``?``
-    where nothing does.
+    """Name the source of a convolution's weights: ``CONST``, or the operator that computes them;
+    ``?`` where there is none.
     """
     pairs = [
         (op.kind, _maker(op.operands[1] if len(op.operands) > 1 else None))
@@ -118,13 +118,13 @@ def _role(value: Value) -> str:
 
 
 def _quantization(value: Value) -> str:
-    """Scale and zero point, or how many there are and along which axis."""
-    found = Affine.given(value)
-    if found is None:
+    """Return scale and zero point, or how many there are and along which axis."""
+    affine = Affine.given(value)
+    if affine is None:
         return ""
-    scales, points = found.parameters
+    scales, points = affine.parameters
     if len(scales) > 1:
-        return f"{len(scales)} scales, axis {found.axis}"
+        return f"{len(scales)} scales, axis {affine.axis}"
     zero = int(points[0])
     shifted = f"(q {'-' if zero > 0 else '+'} {abs(zero)})" if zero else "q"
     return f"{scales[0]:.4g} {shifted}"

@@ -94,12 +94,12 @@ def _run(arguments: argparse.Namespace) -> int:
     check_batch(arguments.batch)
     check_output(arguments.output)
     _announce(arguments)
-    found = read(arguments.source, arguments.batch, unroll=arguments.unroll)
+    imported = read(arguments.source, arguments.batch, unroll=arguments.unroll)
     with named(Path(arguments.source)):
-        model = found.sound()
+        model = imported.sound()
     if arguments.nhwc:
         put_channels_last(model.graph)
-    for finding in found.findings:
+    for finding in imported.findings:
         if finding.code in _TOLD:
             console.say(f"{arguments.source}: {finding.sentence}")
     options = {"opset": arguments.opset, "exact": arguments.exact}
@@ -145,7 +145,7 @@ def _print(
 
 
 def _announce(arguments: argparse.Namespace) -> None:
-    """Say what takes long, where somebody waits for it."""
+    """Print that a conversion takes long, where somebody waits for it."""
     from luciole.importers.reader import reader_of
 
     reader = reader_of(Path(arguments.source))

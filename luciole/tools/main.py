@@ -85,5 +85,5 @@ def parser_of(name: str) -> argparse.ArgumentParser:
 
 
 def luciole_text() -> str:
-    """Say what luciole is, in a line."""
+    """Describe luciole in a line."""
     return "Read, quantize to 1-4 learned bits, run and look at .circle and .tflite models."

@@ -65,8 +65,8 @@ def add_training_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def check_training(arguments: argparse.Namespace) -> None:
-    """Refuse early what would be refused after the calibration. Raises UsageError, QuantizeError
-    for what there is not.
+    """Refuse early the arguments that would be refused after the calibration. Raises UsageError,
+    QuantizeError for unknown choices.
     """
     for name in ("tune", "qat"):
         epochs = vars(arguments)[name]
@@ -90,22 +90,22 @@ def check_training(arguments: argparse.Namespace) -> None:
 
 
 def is_trained(arguments: argparse.Namespace) -> bool:
-    """Tell whether the network is to be trained."""
+    """Return whether the network is to be trained."""
     return arguments.tune is not None or arguments.qat is not None
 
 
 def settings(arguments: argparse.Namespace) -> UniformSettings:
-    """Read what is trained, and how. Raises QuantizeError for what there is not."""
+    """Read the settings of a training. Raises QuantizeError for unknown ones."""
     from luciole.lquantizer.training import UniformSettings
 
     names = ("label_weight", "learning_rate", "gradient", "loss", "restarts", "shift")
-    given = {name: vars(arguments)[name] for name in names if vars(arguments)[name] is not None}
+    chosen = {name: vars(arguments)[name] for name in names if vars(arguments)[name] is not None}
     whole = arguments.qat is not None
     rule, _, number = (arguments.ranges or "").partition(":")
     if whole and rule == "moving_average":
-        given |= {"momentum": float(number or 0.99), "delay": _DELAY, "freeze": _FREEZE}
+        chosen |= {"momentum": float(number or 0.99), "delay": _DELAY, "freeze": _FREEZE}
     return UniformSettings(
-        **given,
+        **chosen,
         seed=arguments.seed or 0,
         mirror=arguments.mirror,
         train_points=arguments.tune_weights,
@@ -129,7 +129,7 @@ def training_data(arguments: argparse.Namespace, model: Model, split: Split) -> 
 def train(
     result: Result, model: Model, data: Data, arguments: argparse.Namespace, track: Track
 ) -> None:
-    """Let the result be the network trained to do what the float model does."""
+    """Replace the result by a network trained to answer as the float model does."""
     from dataclasses import asdict
 
     from luciole import api

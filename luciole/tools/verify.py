@@ -35,8 +35,8 @@ def _run(arguments: argparse.Namespace) -> int:
     rows = _declined(model) if arguments.performance and not failed else None
     if arguments.json:
         listed = [finding.as_json() for finding in findings]
-        found = {"model": arguments.model, "valid": not failed, "findings": listed}
-        console.print_json(found if rows is None else found | {"performance": _as_json(rows)})
+        report = {"model": arguments.model, "valid": not failed, "findings": listed}
+        console.print_json(report if rows is None else report | {"performance": _as_json(rows)})
         return FAILED if failed else FINE
     _print_findings(arguments.model, model, findings, failed)
     if rows is not None:

@@ -89,6 +89,6 @@ def usual_models() -> Iterator[Model]:
     yield random_models.convolutions()
     yield random_models.in_int8(random_models.convolutions())
     for kind, cls, dtypes in registry.registered():
-        found = random_models.alone(cls, dtypes) if kind == "native" else None
-        if found is not None:
-            yield found
+        model = random_models.alone(cls, dtypes) if kind == "native" else None
+        if model is not None:
+            yield model

@@ -46,7 +46,7 @@ class Contender:
         return sum(file.stat().st_size for file in files if file.is_file())
 
     def to_json(self, ours: Contender) -> dict[str, Any]:
-        """Say what is known of a peer; ratios are its figure divided by ours."""
+        """Return the figures of a peer; ratios are its figure divided by ours."""
         return {
             "name": self.runtime.name,
             "runtime": self.runtime.kind or "luciole",
@@ -149,13 +149,13 @@ def _numbers(runtime: Runtime, outputs: Sequence[Array]) -> list[Array]:
     return [port.numbers(a) for port, a in zip(runtime.outputs, outputs, strict=True)]
 
 
-def largest_difference(found: Sequence[Array], wanted: Sequence[Array]) -> float | None:
+def largest_difference(results: Sequence[Array], expected: Sequence[Array]) -> float | None:
     """Measure the largest distance between two elements of two models' outputs, 1 between texts
     that are not the same; None where they cannot be compared.
     """
-    if not wanted or [a.size for a in found] != [a.size for a in wanted]:
+    if not expected or [a.size for a in results] != [a.size for a in expected]:
         return None
-    pairs = zip(found, wanted, strict=True)
+    pairs = zip(results, expected, strict=True)
     return max(_gap(a.reshape(-1), b.reshape(-1)) for a, b in pairs)
 
 

@@ -1,4 +1,4 @@
-"""Choose what models are run on: records of a file, or random numbers from a seed."""
+"""Choose the inputs of measured models: records of a file, or random numbers from a seed."""
 
 from __future__ import annotations
 

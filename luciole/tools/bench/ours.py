@@ -36,7 +36,7 @@ class Luciole(TensorRuntime):
 
     @property
     def plan(self) -> Plan:
-        """What runs: steps, memory."""
+        """Plan that runs: steps, memory."""
         return self.interpreter.plan
 
     def resize(self, interpreter: LiteRTCalls, shapes: Sequence[Shape]) -> None:

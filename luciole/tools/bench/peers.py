@@ -48,10 +48,10 @@ class OnnxRuntime(Runtime):
         with self.phases.timed("load"):
             providers = ["CPUExecutionProvider"]
             self.session = self.ort.InferenceSession(str(path), options, providers=providers)
-        given = list(shapes) + [()] * len(self.session.get_inputs())
+        own_shapes = list(shapes) + [()] * len(self.session.get_inputs())
         self.inputs = [
             Port.of(i.name, _onnx_dtype(i.type), filled(i.shape, shape))
-            for i, shape in zip(self.session.get_inputs(), given, strict=False)
+            for i, shape in zip(self.session.get_inputs(), own_shapes, strict=False)
         ]
         self.outputs = [
             Port.of(o.name, _onnx_dtype(o.type), filled(o.shape, ()))
@@ -97,10 +97,10 @@ class Onert(Runtime):
         with self.phases.timed("load"):
             self.session = onert.session(str(path))
             infos = self.session.get_inputs_tensorinfo()
-            given = list(shapes) + [()] * len(infos)
+            own_shapes = list(shapes) + [()] * len(infos)
             self.inputs = [
                 Port.of(f"input {i}", info.dtype, filled(info.dims[: info.rank], shape))
-                for i, (info, shape) in enumerate(zip(infos, given, strict=False))
+                for i, (info, shape) in enumerate(zip(infos, own_shapes, strict=False))
             ]
             results = self.session.infer([np.zeros(p.shape, p.dtype) for p in self.inputs])
         self.outputs = [
@@ -114,8 +114,8 @@ class Onert(Runtime):
 
     def fetch(self) -> list[Array]:
         """Return copies of the outputs."""
-        found = [self.session.session.get_output(i) for i in range(len(self.outputs))]
-        return [np.array(array) for array in found]
+        results = [self.session.session.get_output(i) for i in range(len(self.outputs))]
+        return [np.array(array) for array in results]
 
 
 Open = Callable[[Path, int, Sequence[Shape]], Runtime]

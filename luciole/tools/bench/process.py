@@ -45,20 +45,20 @@ class RemoteRuntime(Runtime):
 
     def fetch(self) -> list[Array]:
         """Return copies of the results of the last run."""
-        found: list[Array] = self.ask("fetch")
-        return found
+        results: list[Array] = self.ask("fetch")
+        return results
 
     def run_records(self, records: Sequence[Array]) -> list[Array]:
         """Run records one by one where the runtime is."""
-        found: list[Array] = self.ask("run_records", list(records))
-        return found
+        results: list[Array] = self.ask("run_records", list(records))
+        return results
 
     def timed(self, arrays: Sequence[Array]) -> tuple[Call | Timed, Call | Timed]:
         """Make two calls that run, and are timed, on what was fed there last."""
         return _There(self, "invoke"), _There(self, "copies")
 
     def ask(self, what: str, *arguments: Any) -> Any:
-        """Send a request and wait for its answer. Raises BenchError for what the runtime refuses,
+        """Send a request and wait for its answer. Raises BenchError where the runtime refuses,
         CrashError when its process ends instead.
         """
         pipes = self._process
@@ -67,16 +67,16 @@ class RemoteRuntime(Runtime):
         try:
             pickle.dump((what, arguments), pipes.stdin, pickle.HIGHEST_PROTOCOL)
             pipes.stdin.flush()
-            refusal, found = pickle.load(pipes.stdout)
+            refusal, answer = pickle.load(pipes.stdout)
         except (OSError, EOFError, pickle.UnpicklingError):
             doing = "loading it" if what == "open" else "running"
             raise CrashError(self, f"{self.name} {self._end_text()} while {doing}") from None
         if refusal:
             raise BenchError(refusal)
-        return found
+        return answer
 
     def _end_text(self) -> str:
-        """Say how the process ended."""
+        """Return words on how the process ended."""
         code = self._process.wait()
         if code >= 0:
             return f"ended with exit code {code}"
@@ -92,7 +92,7 @@ class _There(Timed):
     call: str
 
     def warm_up(self, limits: Limits) -> int:
-        """Run it until it is warm; how many runs make a sample."""
+        """Run the call until it is warm; return how many runs make a sample."""
         return int(self.runtime.ask("warm_up", self.call, limits))
 
     def until_warm(self) -> None:

@@ -19,7 +19,7 @@ TRACED_RUNS = 10
 
 @dataclass
 class Report:
-    """What was measured of a model and its peers, and what on."""
+    """Figures of a model and its peers, and of the machine."""
 
     runtime: Luciole
     contenders: list[Contender]
@@ -48,7 +48,7 @@ class Report:
         return self.profile.operators if self.profile else []
 
     def milliseconds(self, phase: str) -> float:
-        """Say how long something took that was done once."""
+        """Return the milliseconds of a phase that was done once."""
         return self.phases[phase].milliseconds
 
     def to_json(self) -> dict[str, Any]:
@@ -89,8 +89,8 @@ def operators_csv(operators: Sequence[OperatorTime]) -> str:
 
 
 def chrome_trace(report: Report) -> str:
-    """Write what was done once and some runs, operator by operator, as Chrome and Perfetto show
-    it.
+    """Write the phases that were done once and some runs, operator by operator, as Chrome and
+    Perfetto show them.
     """
     start = min(phase.begin for phase in report.phases.values())
     events: list[dict[str, Any]] = [

@@ -1,5 +1,5 @@
-"""Describe what is measured: something that loads a model file, takes arrays, runs and gives arrays
-back.
+"""Describe a runtime that is measured: it loads a model file, takes arrays, runs and returns
+arrays.
 """
 
 from __future__ import annotations
@@ -49,12 +49,14 @@ class Port:
 
     @classmethod
     def of(cls, name: str, dtype: DTypeLike, shape: Sequence[int], *affine: float) -> Port:
-        """Take what runtimes tell; ``affine`` is scale and zero point, scale 0 for neither."""
+        """Make a port from a runtime's description; ``affine`` is scale and zero point, scale 0 for
+        neither.
+        """
         scale, zero = affine or (0.0, 0)
-        kind, found = np.dtype(dtype), None
+        kind, quantization = np.dtype(dtype), None
         if scale and kind.kind in "iu":
-            found = Affine.single(float(scale), int(zero), tensor_type(kind))
-        return cls(name, kind, tuple(map(int, shape)), found)
+            quantization = Affine.single(float(scale), int(zero), tensor_type(kind))
+        return cls(name, kind, tuple(map(int, shape)), quantization)
 
     def numbers(self, array: Array) -> Array:
         """Decode an array at this port: [...] float32 where it is quantized."""
@@ -67,7 +69,7 @@ class Port:
         return self.affine.encode(numbers.astype(np.float64))
 
     def holds_the_same(self, other: Port) -> bool:
-        """Tell whether equal arrays at both stand for equal numbers."""
+        """Return whether equal arrays at both stand for equal numbers."""
         if self.affine is None or other.affine is None:
             return self.dtype == other.dtype and self.affine is other.affine
         return self.dtype == other.dtype and self.affine.same_numbers(other.affine)
@@ -88,7 +90,7 @@ class Phase:
 
 
 class Phases(dict[str, Phase]):
-    """What was done once before the measurement, by name."""
+    """Phases done once before the measurement, by name."""
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
@@ -115,7 +117,7 @@ class Runtime(ABC):
 
     @property
     def name(self) -> str:
-        """What to call it in tables."""
+        """Name of the runtime in tables."""
         return f"{self.kind} {self.path.name}".strip()
 
     @abstractmethod
@@ -185,9 +187,9 @@ def _channels_first(shape: Shape) -> Shape:
     return n, c, h, w
 
 
-def filled(shape: Sequence[object], wanted: Shape) -> Shape:
-    """Fill a shape's open extents (negative, names or None) with those of ``wanted``, else 1."""
-    filler = wanted if len(wanted) == len(shape) else (1,) * len(shape)
+def filled(shape: Sequence[object], defaults: Shape) -> Shape:
+    """Fill a shape's open extents (negative, names or None) with those of ``defaults``, else 1."""
+    filler = defaults if len(defaults) == len(shape) else (1,) * len(shape)
     return tuple(
         n if isinstance(n, int) and n >= 0 else other
         for n, other in zip(shape, filler, strict=True)

@@ -24,7 +24,9 @@ from luciole.tools.data import Data, asked_data
 
 
 def benchmark(arguments: argparse.Namespace, begun: int, track: Track) -> Report:
-    """Measure what the arguments ask for. ``begun`` is when importing began, in nanoseconds."""
+    """Measure the models that the arguments name. ``begun`` is the time at which importing began,
+    in nanoseconds.
+    """
     discovery.load_kernels()
     imported = Phase("import", begun, time.perf_counter_ns())
     ours = _opened(arguments)
@@ -35,15 +37,15 @@ def benchmark(arguments: argparse.Namespace, begun: int, track: Track) -> Report
     lost: list[str] = []
     peers = _peers(arguments, [port.shape for port in ours.inputs], lost)
     limits = limits_of(arguments)
-    found = surviving(ours, peers, batches, limits, lost)
-    if data and data.labels is not None and tells_classes(found[0], ours.graph, data):
-        _judge(found, ours, data, track, lost)
+    contenders = surviving(ours, peers, batches, limits, lost)
+    if data and data.labels is not None and tells_classes(contenders[0], ours.graph, data):
+        _judge(contenders, ours, data, track, lost)
     timed = profile(ours, limits) if arguments.enable_op_profiling == "true" else None
     return Report(
         ours,
-        found,
+        contenders,
         timed,
-        machine_facts(_packages(found)),
+        machine_facts(_packages(contenders)),
         arguments.num_threads,
         peak,
         _inputs_text(ours, batches, arguments),
@@ -53,14 +55,14 @@ def benchmark(arguments: argparse.Namespace, begun: int, track: Track) -> Report
 
 
 def _peers(arguments: argparse.Namespace, shapes: list[Shape], lost: list[str]) -> list[Runtime]:
-    """Open what is to be measured beside luciole, but for what crashes at that."""
-    found = []
+    """Open the runtimes to measure beside luciole, except those that crash at that."""
+    peers = []
     for spec in arguments.against:
         try:
-            found.append(open_peer(spec, arguments.num_threads, shapes))
+            peers.append(open_peer(spec, arguments.num_threads, shapes))
         except CrashError as crash:
             lost.append(str(crash))
-    return found
+    return peers
 
 
 def limits_of(arguments: argparse.Namespace) -> Limits:
@@ -88,9 +90,9 @@ def _data(arguments: argparse.Namespace, ours: Luciole) -> Data | None:
 
 
 def _judge(
-    found: Sequence[Contender], ours: Luciole, data: Data, track: Track, lost: list[str]
+    contenders: Sequence[Contender], ours: Luciole, data: Data, track: Track, lost: list[str]
 ) -> None:
-    for contender in found:
+    for contender in contenders:
         progress = track(f"accuracy of {contender.runtime.name}", data.count)
         try:
             contender.top1 = top1(contender.runtime, ours, data, progress)
@@ -98,9 +100,9 @@ def _judge(
             lost.append(str(crash))
 
 
-def _packages(found: Sequence[Contender]) -> list[str]:
+def _packages(contenders: Sequence[Contender]) -> list[str]:
     """List the packages whose versions belong to the figures."""
-    kinds = {contender.runtime.kind for contender in found}
+    kinds = {contender.runtime.kind for contender in contenders}
     used = {"litert": "ai-edge-litert", "onnxruntime": "onnxruntime", "onert": "onert"}
     return [*PACKAGES, *(package for kind, package in used.items() if kind in kinds)]
 
@@ -108,7 +110,9 @@ def _packages(found: Sequence[Contender]) -> list[str]:
 def _inputs_text(
     ours: Luciole, batches: Sequence[Batch], arguments: argparse.Namespace
 ) -> list[dict[str, Any]]:
-    """Say what the model was run on: names, types, shapes and where the contents come from."""
+    """Describe the inputs that the model was run on: names, types, shapes and the source of the
+    contents.
+    """
     source = arguments.data or f"random, seed {arguments.seed}"
     return [
         {"name": p.name, "dtype": str(p.dtype), "shape": p.shape, "source": source}

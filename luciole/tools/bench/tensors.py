@@ -12,7 +12,7 @@ from luciole.tools.common.timing import Call
 
 
 class LiteRTCalls(Protocol):
-    """What an interpreter has to answer to."""
+    """Methods that an interpreter has to have."""
 
     def allocate_tensors(self) -> None:
         """Take memory."""
@@ -36,7 +36,7 @@ class LiteRTCalls(Protocol):
         """Run."""
 
     def reset_all_variables(self) -> None:
-        """Let variables be as they were at first."""
+        """Set variables to their first contents."""
 
 
 class TensorRuntime(Runtime):

@@ -1,3 +1,1 @@
-"""Share what all programs need: how they start and end, read, write and show, and what is
-measured.
-"""
+"""Share the parts that all programs need: how they start and end, read, write, show and measure."""

@@ -44,23 +44,25 @@ class _Parser(argparse.ArgumentParser):
         self.exit(WRONG_USAGE, f"luciole: error: {line} ({self.prog} --help says more)\n")
 
     def _hint(self, message: str) -> str:
-        """Name what is written almost like a word that is no option and no choice."""
+        """Name the option or choice that is written almost like a word that is none."""
         for word in (w.partition("=")[0] for w in self._words):
             options = [o for o in self._option_string_actions if o.startswith("--")]
             strange = word.startswith("--") and not any(o.startswith(word) for o in options)
-            if strange and (found := similar(word, options)):
-                return f": {printable(word)} is no option, did you mean {found}?"
+            if strange and (likely := similar(word, options)):
+                return f": {printable(word)} is no option, did you mean {likely}?"
         for action in self._actions:
             chosen = re.search(r"invalid choice: '([^']*)'", message)
             names = "/".join(action.option_strings) or str(action.metavar)
             if chosen and action.choices and message.startswith(f"argument {names}: "):
-                found = similar(chosen[1], map(str, action.choices))
-                return f", did you mean {found}?" if found else ""
+                likely = similar(chosen[1], map(str, action.choices))
+                return f", did you mean {likely}?" if likely else ""
         return ""
 
 
 def similar(word: str, known: Iterable[str]) -> str:
-    """Find what is written most like a word, nothing where nothing is like it."""
+    """Find the known word that is written most like another one, an empty text where none is like
+    it.
+    """
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(word, list(known), 1)), "")
@@ -76,7 +78,7 @@ def parser_for(program: str, description: str) -> argparse.ArgumentParser:
 
 
 def a_model() -> str:
-    """Say in a help text what a model may be: all that luciole reads."""
+    """Name, for a help text, the files that may be a model: all that luciole reads."""
     from luciole.importers.reader import readable
 
     return f"a {readable()}"
@@ -136,11 +138,11 @@ def byte_count(text: str) -> int:
     """
     from fractions import Fraction
 
-    found = re.fullmatch(r"\s*(-?[0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*", text)
-    unit = None if found is None else _UNITS.get(found[2].lower())
-    if found is None or unit is None:
+    match = re.fullmatch(r"\s*(-?[0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*", text)
+    unit = None if match is None else _UNITS.get(match[2].lower())
+    if match is None or unit is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no size: write 60000, 60KB, 58.6KiB or 2MB")
-    return int(Fraction(found[1]) * unit)
+    return int(Fraction(match[1]) * unit)
 
 
 def add_labelled(parser: argparse.ArgumentParser) -> None:
@@ -224,7 +226,7 @@ def run_program(
 
 
 def _escape_what_has_no_letters() -> None:
-    """Let the terminal's encoding never stop a line."""
+    """Make the terminal escape letters that its encoding lacks, so that these stop no line."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -240,7 +242,7 @@ def _ran(arguments: argparse.Namespace, run: Callable[[argparse.Namespace], int]
 
 
 def _results_aside(arguments: argparse.Namespace) -> AbstractContextManager[object]:
-    """Let results go to standard error where the arguments say that standard output is to hold a
+    """Write results to standard error where the arguments say that standard output is to hold a
     file.
     """
     from luciole.files import own_descriptor

@@ -112,13 +112,14 @@ def _bars() -> Bars:
     from rich import progress
     from rich.console import Console
 
-    columns = (
+    return progress.Progress(
         progress.TextColumn("{task.description}"),
         progress.BarColumn(),
         progress.MofNCompleteColumn(),
         progress.TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
     )
-    return progress.Progress(*columns, console=Console(stderr=True), transient=True)
 
 
 def size_text(count: int) -> str:

@@ -1,4 +1,4 @@
-"""Say what a figure was measured on: processor, its features, cores, versions and the date."""
+"""Describe the machine of a figure: processor, its features, cores, versions and the date."""
 
 from __future__ import annotations
 

@@ -27,7 +27,9 @@ def read_model(path: str) -> Imported:
 
 
 def judged(path: str, findings: Sequence[Finding]) -> int:
-    """Say the first error of a file that was shown all the same; the exit code that it makes."""
+    """Print the first error of a file that was shown all the same; return the exit code that it
+    makes.
+    """
     reason = refusal(findings)
     if reason is None:
         return FINE

@@ -26,15 +26,17 @@ Clock = Callable[[], int]
 
 SAMPLE_NS, MOST_CALLS = 50_000, 10_000
 TURN, TURN_NS = 10, 20_000_000
-"""Untimed runs, and samples, of a turn: so many, or fewer when they take longer than that."""
+"""Untimed runs, and samples, of a turn: TURN of each, or fewer where they take longer than
+``TURN_NS``.
+"""
 
 ROUNDS, ROUND_SECONDS = 100, 3.0
 
 
 @dataclass(frozen=True)
 class Limits:
-    """When warming up and measuring end: after both so many runs and so many seconds of each call
-    on average, and never later than after ``max_seconds``.
+    """When warming up and measuring end: after both a number of runs and a number of seconds of
+    each call on average, and never later than after ``max_seconds``.
     """
 
     runs: int = 50
@@ -49,7 +51,7 @@ class Timed(ABC):
 
     @abstractmethod
     def warm_up(self, limits: Limits) -> int:
-        """Run it until it is warm; how many runs make a sample."""
+        """Run the call until it is warm; return how many runs make a sample."""
 
     @abstractmethod
     def until_warm(self) -> None:
@@ -68,7 +70,7 @@ class Here(Timed):
     clock: Clock = time.perf_counter_ns
 
     def warm_up(self, limits: Limits) -> int:
-        """Run it until it is warm; how many runs make a sample."""
+        """Run the call until it is warm; return how many runs make a sample."""
         begun, fastest = self.clock(), MOST_CALLS * SAMPLE_NS
         for number in count(1):
             before = self.clock()
@@ -142,8 +144,8 @@ class Timing:
         return (self.percentile(75) - self.percentile(25)) / self.median_us
 
     def percentile(self, percent: float) -> float:
-        """Find what ``percent`` of the samples do not exceed, between two samples on a straight
-        line.
+        """Find the time that ``percent`` of the samples do not exceed, between two samples on a
+        straight line.
         """
         return float(np.percentile(self.samples, percent))
 
@@ -212,7 +214,7 @@ def _round(calls: Sequence[Timed], sizes: Sequence[int], samples: Sequence[list[
 
 @contextmanager
 def garbage_kept() -> Iterator[None]:
-    """Let the garbage collector rest."""
+    """Keep the garbage collector from running."""
     was_enabled = gc.isenabled()
     gc.collect()
     gc.disable()

@@ -1,4 +1,4 @@
-"""Bound what data may take, and which files it may be in."""
+"""Bound the memory that data may take, and the files it may be in."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _SPECIAL = {
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a user allows: bytes that records and labels take in memory, and whether lists and links
-    may lead out of their folder.
+    """Limits that a user sets: bytes that records and labels take in memory, and whether lists and
+    links may lead out of their folder.
     """
 
     data_limit: int = DATA_LIMIT
@@ -33,7 +33,7 @@ class Bounds:
 
     @staticmethod
     def of(arguments: argparse.Namespace) -> Bounds:
-        """Read what a program's ``add_data_bounds`` arguments say."""
+        """Read a program's ``add_data_bounds`` arguments."""
         limit = arguments.data_limit
         if limit is not None and limit < 1:
             raise AskedError(f"data_limit is {limit}, at least 1 byte is needed")

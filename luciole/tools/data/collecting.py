@@ -31,8 +31,8 @@ class Rows(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What is asked of a source: records for these inputs, the first ``limit`` of them, in this
-    room; and whether to look for labels beside them.
+    """A request to a source: records for these inputs, the first ``limit`` of them, in this room;
+    and whether to look for labels beside them.
     """
 
     specs: Sequence[InputSpec]
@@ -42,35 +42,37 @@ class Wanted(NamedTuple):
     labels: bool = True
 
     def count(self, total: int) -> int:
-        """Count what is wanted of ``total`` records. Raises DataError when there are none."""
+        """Count the records to read of ``total`` ones. Raises DataError when there are none."""
         if total < 1:
             raise DataError("holds no records")
         return total if self.limit is None else min(self.limit, total)
 
 
 class Stored(NamedTuple):
-    """What a source gives: fitted records by input name, how many it holds in all, its labels."""
+    """The contents of a source: fitted records by input name, how many it holds in all, its
+    labels.
+    """
 
     records: dict[str, Array]
     total: int
     labels: Array | None = None
 
 
-def collect(wanted: Wanted, batches: Iterable[Sequence[Rows]], total: int) -> dict[str, Array]:
-    """Fit what is wanted of ``total`` records into one array per input.
+def collect(request: Wanted, batches: Iterable[Sequence[Rows]], total: int) -> dict[str, Array]:
+    """Fit the requested ones of ``total`` records into one array per input.
 
-    ``batches`` have an array of as many records for each input. Raises DataError for what does not
-    fit the model or the room, before it is read.
+    ``batches`` have an array of as many records for each input. Raises DataError for
+    records that do not fit the model or the room, before they are read.
     """
     fed: dict[str, Array] = {}
-    done, count = 0, wanted.count(total)
+    done, count = 0, request.count(total)
     for batch in batches:
         entries = min(batch[0].shape[0], count - done)
-        for spec, rows in zip(wanted.specs, batch, strict=True):
+        for spec, rows in zip(request.specs, batch, strict=True):
             extents = spec.check(rows.shape, rows.dtype, rows.source)
             if spec.name not in fed:
                 size = element_count(extents) * spec.item_bytes(rows.dtype)
-                wanted.room.take(count * max(1, size), f"{count} records of input {spec.name!r}")
+                request.room.take(count * max(1, size), f"{count} records of input {spec.name!r}")
                 fed[spec.name] = np.empty((count, *extents), spec.dtype)
             whole = fed[spec.name]
             _check_same(extents, whole.shape[1:], spec, rows.source)
@@ -88,17 +90,17 @@ def _fill(place: Array, spec: InputSpec, rows: Rows) -> None:
 
 
 def _check_same(
-    found: tuple[int, ...], first: tuple[int, ...], spec: InputSpec, source: str
+    extents: tuple[int, ...], first: tuple[int, ...], spec: InputSpec, source: str
 ) -> None:
-    if found != first:
+    if extents != first:
         raise DataError(
             f"input {spec.name!r}: all records need one shape, "
-            f"found {shape_text(found)} in {source} after {shape_text(first)}"
+            f"found {shape_text(extents)} in {source} after {shape_text(first)}"
         )
 
 
-def read_labels(wanted: Wanted, rows: Rows, total: int) -> Array:
-    """Read the labels of the records that are wanted.
+def read_labels(request: Wanted, rows: Rows, total: int) -> Array:
+    """Read the labels of the requested records.
 
     Raises DataError unless the array has numbers, one entry for each of the ``total`` records, and
     those that are read are finite.
@@ -106,11 +108,11 @@ def read_labels(wanted: Wanted, rows: Rows, total: int) -> Array:
     if rows.dtype.kind not in "biuf":
         raise DataError(f"labels are numbers, found {shorten(str(rows.dtype))}")
     if not rows.shape or rows.shape[0] != total:
-        found = shorten(shape_text(rows.shape))
-        raise DataError(f"{total} records need {total} labels, found an array of shape {found}")
-    count = wanted.count(total)
+        shape = shorten(shape_text(rows.shape))
+        raise DataError(f"{total} records need {total} labels, found an array of shape {shape}")
+    count = request.count(total)
     size = element_count(rows.shape[1:]) * rows.dtype.itemsize
-    wanted.room.take(count * max(1, size), f"{count} labels")
+    request.room.take(count * max(1, size), f"{count} labels")
     labels = np.empty((count, *rows.shape[1:]), rows.dtype.newbyteorder("="))
     first = 0
     for block in rows.blocks(count):

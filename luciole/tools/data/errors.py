@@ -18,7 +18,7 @@ class DataError(LucioleError, ValueError):
 
 
 class AskedError(DataError, UsageError):
-    """What is asked for makes no sense, whatever the data are."""
+    """The request makes no sense, whatever the data are."""
 
 
 @contextmanager

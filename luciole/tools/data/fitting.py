@@ -25,9 +25,9 @@ Transform = Callable[[Array], Array]
 
 @dataclass(frozen=True)
 class InputSpec:
-    """What a graph input takes: dtype, the shape of a record (no batch axis), preprocessing, and
-    how it stores real numbers, None where it takes none. ``names`` are what it is called in each
-    way to call the graph.
+    """Data that a graph input takes: dtype, the shape of a record (no batch axis), preprocessing,
+    and how it stores real numbers, None where it takes none. ``names`` are its names in each
+    signature of the graph.
     """
 
     name: str
@@ -86,7 +86,7 @@ class InputSpec:
         return known
 
     def check_bytes(self, count: int) -> tuple[int, ...]:
-        """Return the per-record shape. Raises DataError unless a raw record has so many bytes."""
+        """Return the per-record shape. Raises DataError unless a raw record has ``count`` bytes."""
         if count != self.byte_count():
             raise DataError(
                 f"input {self.name!r} takes {self.byte_count()} bytes per record "
@@ -133,8 +133,8 @@ class InputSpec:
         Raises DataError where the model does not take its shape or type.
         """
         self._store(dtype, source)
-        found = stored[1:]
-        shape = fit_shape(found, self.shape)
+        extents = stored[1:]
+        shape = fit_shape(extents, self.shape)
         if shape is not None:
             return shape
         hint = ""
@@ -142,7 +142,7 @@ class InputSpec:
             hint = " (the first axis counts records; store a single record with a first axis of 1)"
         raise DataError(
             f"input {self.name!r} takes records of shape {shape_text(self.shape)}, "
-            f"found {shorten(shape_text(found))} in {source}{hint}"
+            f"found {shorten(shape_text(extents))} in {source}{hint}"
         )
 
     def _texts(self, stored: Array, source: str) -> Array:
@@ -153,32 +153,34 @@ class InputSpec:
                 f"input {self.name!r}: a text in {source} has no UTF-8: {error}"
             ) from None
 
-    def _store(self, found: np.dtype[Any], source: str) -> Transform | None:
-        """Find how numbers of a type get into the input, None where they are what it stores."""
+    def _store(self, number_type: np.dtype[Any], source: str) -> Transform | None:
+        """Find how numbers of a type get into the input, None where they are of the type that it
+        stores.
+        """
         if self.is_text:
-            self._refuse_numbers(found, source)
+            self._refuse_numbers(number_type, source)
             return None
-        found = found.newbyteorder("=")
-        if found == self.dtype and self.transform is None:
+        number_type = number_type.newbyteorder("=")
+        if number_type == self.dtype and self.transform is None:
             return None
-        if self.store is not None and found in REAL:
+        if self.store is not None and number_type in REAL:
             return self.store
-        if found == self.dtype:
+        if number_type == self.dtype:
             raise DataError(
-                f"input {self.name!r}: {found} in {source} is what it stores, "
+                f"input {self.name!r}: {number_type} in {source} is what it stores, "
                 f"preprocessing is for {' or '.join(sorted(map(str, REAL)))}"
             )
         also = set() if self.store is None else {str(dtype) for dtype in REAL - {self.dtype}}
         allowed = " or ".join([str(self.dtype), *sorted(also)])
         raise DataError(
-            f"input {self.name!r} takes {allowed}, found {shorten(str(found))} in {source}"
+            f"input {self.name!r} takes {allowed}, found {shorten(str(number_type))} in {source}"
         )
 
-    def _refuse_numbers(self, found: np.dtype[Any], source: str) -> None:
-        if found.kind not in "SU":
+    def _refuse_numbers(self, element_type: np.dtype[Any], source: str) -> None:
+        if element_type.kind not in "SU":
             raise DataError(
                 f"input {self.name!r} takes texts (NumPy's types S and U), "
-                f"found {shorten(str(found))} in {source}"
+                f"found {shorten(str(element_type))} in {source}"
             )
 
     def _check_finite(self, fed: Array, stored: Array, source: str, first: int | None) -> None:
@@ -202,7 +204,7 @@ def input_specs(graph: Graph, transforms: Sequence[Transform | None] = ()) -> li
     Raises DataError when there are none, when two share a name, or when none can be preprocessed.
     """
     transforms = transforms or [None] * len(graph.inputs)
-    called = [tuple(way.inputs[n] for way in ways(graph)) for n in range(len(graph.inputs))]
+    called = [tuple(call.inputs[n] for call in ways(graph)) for n in range(len(graph.inputs))]
     specs = list(map(InputSpec.of, graph.inputs, transforms, called))
     if not specs:
         raise DataError("the model has no inputs to feed")
@@ -211,40 +213,42 @@ def input_specs(graph: Graph, transforms: Sequence[Transform | None] = ()) -> li
     if twice:
         raise DataError(f"the model has {names.count(twice[0])} inputs named {twice[0]!r}")
     if any(transforms) and all(spec.transform is None for spec in specs):
-        found = ", ".join(f"{spec.name!r} is {spec.dtype}" for spec in specs)
-        raise DataError(f"preprocessing is for float32 or quantized inputs, there is none: {found}")
+        listed = ", ".join(f"{spec.name!r} is {spec.dtype}" for spec in specs)
+        raise DataError(
+            f"preprocessing is for float32 or quantized inputs, there is none: {listed}"
+        )
     return specs
 
 
-def fit_shape(found: tuple[int, ...], wanted: Shape) -> tuple[int, ...] | None:
-    """Find the extents that a record gets at an input of shape ``wanted``, None if it does not fit.
+def fit_shape(stored: tuple[int, ...], target: Shape) -> tuple[int, ...] | None:
+    """Find the extents that a record gets at an input of shape ``target``, None if it does not fit.
 
     It fits if the shapes agree up to axes of extent 1, or if one of the two is flat and the counts
     agree. Axes are never merged or swapped otherwise: [3,32,32] is not [32,32,3].
     """
-    aligned = _align(found, len(wanted))
-    if aligned is not None and _agree(aligned, wanted):
+    aligned = _align(stored, len(target))
+    if aligned is not None and _agree(aligned, target):
         return aligned
-    squeezed = tuple(n for n in found if n != 1)
-    core = tuple(n for n in wanted if n != 1)
+    squeezed = tuple(n for n in stored if n != 1)
+    core = tuple(n for n in target if n != 1)
     if _agree(squeezed, core):
         extents = iter(squeezed)
-        return tuple(1 if n == 1 else next(extents) for n in wanted)
-    known = tuple(n for n in wanted if n is not None)
+        return tuple(1 if n == 1 else next(extents) for n in target)
+    known = tuple(n for n in target if n is not None)
     flat = len(squeezed) <= 1 or len(core) <= 1
-    if flat and len(known) == len(wanted) and element_count(found) == element_count(known):
+    if flat and len(known) == len(target) and element_count(stored) == element_count(known):
         return known
     return None
 
 
-def _align(found: tuple[int, ...], rank: int) -> tuple[int, ...] | None:
-    extra = len(found) - rank
+def _align(extents: tuple[int, ...], rank: int) -> tuple[int, ...] | None:
+    extra = len(extents) - rank
     if extra <= 0:
-        return (1,) * -extra + found
-    return found[extra:] if all(n == 1 for n in found[:extra]) else None
+        return (1,) * -extra + extents
+    return extents[extra:] if all(n == 1 for n in extents[:extra]) else None
 
 
-def _agree(found: tuple[int, ...], wanted: Shape) -> bool:
-    return len(found) == len(wanted) and all(
-        w is None or n == w for n, w in zip(found, wanted, strict=True)
+def _agree(extents: tuple[int, ...], target: Shape) -> bool:
+    return len(extents) == len(target) and all(
+        w is None or n == w for n, w in zip(extents, target, strict=True)
     )

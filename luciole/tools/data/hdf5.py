@@ -25,16 +25,16 @@ _TYPED = ("float32", "int32", "int64", "bool")
 """The element types that ONE reads from typed datasets."""
 
 
-def read_hdf5(path: str, wanted: Wanted) -> Stored:
+def read_hdf5(path: str, request: Wanted) -> Stored:
     """Read the records of a file in ONE's layout; labels from a dataset ``/labels``."""
     with open_hdf5(path) as file:
         total = len(_numbered(file, "/value", "records"))
         raw = "rawData" in file.attributes("/value")
-        batches = _records(file, wanted.specs, wanted.count(total), raw)
-        records = collect(wanted, batches, total)
-        if not wanted.labels or not file.has("/labels"):
+        batches = _records(file, request.specs, request.count(total), raw)
+        records = collect(request, batches, total)
+        if not request.labels or not file.has("/labels"):
             return Stored(records, total)
-        return Stored(records, total, read_labels(wanted, rows_of(file, "/labels"), total))
+        return Stored(records, total, read_labels(request, rows_of(file, "/labels"), total))
 
 
 def rows_of(file: Hdf5File, path: str) -> Rows:
@@ -51,17 +51,17 @@ def rows_of(file: Hdf5File, path: str) -> Rows:
 
 
 def _numbered(file: Hdf5File, group: str, what: str) -> list[str]:
-    """Check the members' names, which must be 0, 1, ... up to their count. up to their count."""
-    found = file.members(group)
-    wanted = [str(i) for i in range(len(found))]
-    missing = sorted(set(wanted) - set(found), key=int)
+    """Check the members' names, which must be 0, 1, ... up to their count."""
+    names = file.members(group)
+    expected = [str(i) for i in range(len(names))]
+    missing = sorted(set(expected) - set(names), key=int)
     if missing:
-        strange = min(set(found) - set(wanted), default="one of them twice")
+        strange = min(set(names) - set(expected), default="one of them twice")
         raise DataError(
-            f"{what} in {group!r} are named 0 to {len(found) - 1}: "
+            f"{what} in {group!r} are named 0 to {len(names) - 1}: "
             f"{missing[0]!r} is missing, {quoted(strange)} is there"
         )
-    return wanted
+    return expected
 
 
 def _records(

@@ -47,7 +47,7 @@ class Data:
         return len(next(iter(self.records.values())))
 
     def first(self, count: int) -> Data:
-        """Keep so many of the records, from the first on."""
+        """Keep the first ``count`` records."""
         labels = None if self.labels is None else self.labels[:count]
         return Data({name: array[:count] for name, array in self.records.items()}, labels)
 
@@ -89,12 +89,12 @@ def load_data(
     if named is not None and array not in (None, named):
         raise DataError(f"{path}: names array {named!r}, but array {array!r} is asked for")
     room = Room(bounds.data_limit)
-    wanted = Wanted(specs, limit, room, bounds.allow_outside, labels is None)
+    request = Wanted(specs, limit, room, bounds.allow_outside, labels is None)
     with about(file):
-        stored = _read(file, wanted, named if array is None else array)
+        stored = _read(file, request, named if array is None else array)
     if labels is None:
         return Data(stored.records, stored.labels)
-    return Data(stored.records, _named_labels(file, labels, wanted, stored.total))
+    return Data(stored.records, _named_labels(file, labels, request, stored.total))
 
 
 def _summary_line(name: str, array: Array) -> str:
@@ -110,19 +110,19 @@ def _summary_line(name: str, array: Array) -> str:
     return f"{line}, min {numbers.min():.6g}, max {numbers.max():.6g}, mean {mean:.6g}"
 
 
-def _read(path: str, wanted: Wanted, array: str | None) -> Stored:
+def _read(path: str, request: Wanted, array: str | None) -> Stored:
     kind = _kind(path)
     if kind == "npz":
-        return npz.read_npz(path, wanted, array)
+        return npz.read_npz(path, request, array)
     if array is not None:
         raise DataError(f"array {array!r} is asked for, but only .npz files have named arrays")
     if kind == "folder":
-        return raw_files.read_folder(path, wanted)
+        return raw_files.read_folder(path, request)
     if kind == "npy":
-        return npz.read_npy(path, wanted)
+        return npz.read_npy(path, request)
     if kind == "hdf5":
-        return hdf5.read_hdf5(path, wanted)
-    return raw_files.read_list(path, wanted)
+        return hdf5.read_hdf5(path, request)
+    return raw_files.read_list(path, request)
 
 
 def _kind(path: str) -> str:
@@ -154,16 +154,16 @@ def _split_name(path: str) -> tuple[str, str | None]:
     return file, name
 
 
-def _named_labels(path: str, labels: str, wanted: Wanted, total: int) -> Array:
+def _named_labels(path: str, labels: str, request: Wanted, total: int) -> Array:
     """Read the labels a caller names: in the data file itself, or else in a file of their own."""
     with about(path), _own_labels(path, labels) as rows:
         if rows is not None:
-            return read_labels(wanted, rows, total)
+            return read_labels(request, rows, total)
     file, name = _split_name(labels)
     if not os.path.exists(file):
         raise DataError(f"{path}: labels {labels!r} are neither an array in it nor a file")
     with about(file), _label_rows(file, name) as rows:
-        return read_labels(wanted, rows, total)
+        return read_labels(request, rows, total)
 
 
 @contextmanager

@@ -65,24 +65,24 @@ class NpyArray:
         columns, size = element_count(self.shape[1:]), self.dtype.itemsize
         if count == self.shape[0]:
             return self._read(columns * count * size).view(self.dtype)
-        found = np.empty((columns, count), self.dtype)
-        for column in found:
+        columns_read = np.empty((columns, count), self.dtype)
+        for column in columns_read:
             column[:] = self._read(count * size).view(self.dtype)
             self._skip((self.shape[0] - count) * size)
-        return found
+        return columns_read
 
     def _read(self, size: int) -> Array:
         raw = np.empty(size, np.uint8)
         for start in range(0, size, PIECE):
             part = raw[start : start + PIECE]
             with damage_refused(self.name):
-                found = self.file.read(len(part))
-            if len(found) != len(part):
-                at = start + len(found)
+                piece = self.file.read(len(part))
+            if len(piece) != len(part):
+                at = start + len(piece)
                 raise DataError(
                     f"{self.name} is cut off: {size} bytes are read, it ends after {at}"
                 )
-            part[:] = np.frombuffer(found, np.uint8)
+            part[:] = np.frombuffer(piece, np.uint8)
         return raw
 
     def _skip(self, size: int) -> None:
@@ -92,8 +92,8 @@ class NpyArray:
             return
         while size > 0:
             with damage_refused(self.name):
-                found = len(self.file.read(min(size, PIECE)))
-            size = size - found if found else 0
+                skipped = len(self.file.read(min(size, PIECE)))
+            size = size - skipped if skipped else 0
 
 
 def read_header(file: IO[bytes], size: int, name: str) -> NpyArray:
@@ -108,10 +108,10 @@ def read_header(file: IO[bytes], size: int, name: str) -> NpyArray:
         raise DataError(f"{name} holds Python objects (pickles), which are programs: not read")
     if len(shape) > MOST_AXES or any(not 0 <= extent < 2**63 for extent in shape):
         raise DataError(f"{name} is damaged: no array has the shape that its header says")
-    wanted, found = element_count(shape) * dtype.itemsize, size - file.tell()
-    if wanted > found:
+    needed, present = element_count(shape) * dtype.itemsize, size - file.tell()
+    if needed > present:
         text = shorten(f"{dtype} {shape_text(shape)}")
-        raise DataError(f"{name} is cut off: {text} is {wanted} bytes, found {found}")
+        raise DataError(f"{name} is cut off: {text} is {needed} bytes, found {present}")
     return NpyArray(name, shape, dtype, by_columns, file)
 
 

@@ -21,13 +21,13 @@ _DATA = re.compile(r"(x|images?|data|inputs?)(_.*)?|input.*|.*_(x|images?|data|i
 _SPLIT = re.compile(r"(?:^|_)(train|test|val|valid|validation)(?=_|$)")
 
 
-def read_npy(path: str, wanted: Wanted) -> Stored:
+def read_npy(path: str, request: Wanted) -> Stored:
     """Read the records of the one array in a .npy file, for a model with one input."""
-    if len(wanted.specs) != 1:
-        raise DataError(f"a .npy file holds one input, the model has {_listed(wanted.specs)}")
+    if len(request.specs) != 1:
+        raise DataError(f"a .npy file holds one input, the model has {_listed(request.specs)}")
     with opened_npy(path) as rows:
         total = _record_count(rows)
-        return Stored(collect(wanted, [[rows]], total), total)
+        return Stored(collect(request, [[rows]], total), total)
 
 
 @contextmanager
@@ -37,7 +37,7 @@ def opened_npy(path: str) -> Iterator[Rows]:
         yield _rows(read_header(file, os.path.getsize(path), "the array"))
 
 
-def read_npz(path: str, wanted: Wanted, array: str | None = None) -> Stored:
+def read_npz(path: str, request: Wanted, array: str | None = None) -> Stored:
     """Read the records of the arrays that are the inputs, and their labels.
 
     ``array`` says which array is the input of a model with one input. Raises DataError when the
@@ -45,17 +45,17 @@ def read_npz(path: str, wanted: Wanted, array: str | None = None) -> Stored:
     """
     with opened_npz(path) as archive:
         names = archive.names()
-        chosen = _choose(names, wanted.specs, array)
+        chosen = _choose(names, request.specs, array)
         rows = [archive.rows(name) for name in chosen]
-        totals = {s.name: _record_count(r) for s, r in zip(wanted.specs, rows, strict=True)}
+        totals = {s.name: _record_count(r) for s, r in zip(request.specs, rows, strict=True)}
         if len(set(totals.values())) != 1:
             raise DataError(f"every input needs the same number of records, found {totals}")
         total = next(iter(totals.values()))
-        records = collect(wanted, [rows], total)
-        label = label_array(names, chosen) if wanted.labels else None
+        records = collect(request, [rows], total)
+        label = label_array(names, chosen) if request.labels else None
         if label is None:
             return Stored(records, total)
-        return Stored(records, total, read_labels(wanted, archive.rows(label), total))
+        return Stored(records, total, read_labels(request, archive.rows(label), total))
 
 
 class Npz:
@@ -101,10 +101,10 @@ class _Sparing(io.BufferedReader):
     def read(self, size: int | None = -1, /) -> bytes:
         """Read bytes. Raises DataError where there are more than a piece of them."""
         asked = PIECE + 1 if size is None or size < 0 else size
-        found = super().read(min(asked, PIECE + 1))
-        if len(found) > PIECE:
+        piece = super().read(min(asked, PIECE + 1))
+        if len(piece) > PIECE:
             raise DataError(f"the archive's table of contents is longer than {PIECE} bytes")
-        return found
+        return piece
 
 
 def _rows(array: NpyArray) -> Rows:
@@ -129,22 +129,22 @@ def _choose(names: Sequence[str], specs: Sequence[InputSpec], array: str | None)
             return list(called)
     missing = [spec for spec in specs if not set(spec.names) & set(names)] or list(specs)
     if len(specs) > 1:
-        wanted = " or ".join(map(repr, dict.fromkeys(missing[0].names)))
-        raise DataError(f"no array for input {wanted}, found {all_quoted(names)}")
+        input_names = " or ".join(map(repr, dict.fromkeys(missing[0].names)))
+        raise DataError(f"no array for input {input_names}, found {all_quoted(names)}")
     return [_only_data_array(names, specs[0].name)]
 
 
-def _only_data_array(names: Sequence[str], wanted: str) -> str:
+def _only_data_array(names: Sequence[str], input_name: str) -> str:
     data = [name for name in names if not _LABEL.fullmatch(name)]
     usual = [name for name in data if _DATA.fullmatch(name)]
     for candidates in (data, usual):
         if len(candidates) == 1:
             return candidates[0]
     if not data:
-        raise DataError(f"no array for input {wanted!r}, found {all_quoted(names)}")
+        raise DataError(f"no array for input {input_name!r}, found {all_quoted(names)}")
     shown = shorten(printable((usual or data)[-1]))
     raise DataError(
-        f"input {wanted!r} could be any of {all_quoted(usual or data)}: "
+        f"input {input_name!r} could be any of {all_quoted(usual or data)}: "
         f"say which, e.g. FILE:{shown}"
     )
 

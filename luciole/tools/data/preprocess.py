@@ -35,7 +35,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 
 def transforms_of(text: str, graph: Graph) -> list[Transform | None]:
-    """Compile what is said for each input of a graph, in order, None for nothing.
+    """Compile the expression for each input of a graph, in order, None for an input without one.
 
     Expressions are separated by semicolons. One behind ``NAME=``, a tensor's or a signature's, is
     for that input, one without for all others. Raises AskedError for what is not understood, and
@@ -54,11 +54,11 @@ def transforms_of(text: str, graph: Graph) -> list[Transform | None]:
 
 
 def _input(graph: Graph, name: str) -> Value:
-    found = [value for value in graph.inputs if name in names_of(value)]
-    if len(found) != 1:
+    matching = [value for value in graph.inputs if name in names_of(value)]
+    if len(matching) != 1:
         known = ", ".join(repr(n) for value in graph.inputs for n in names_of(value))
         raise AskedError(f"preprocess: {name!r} is no input, there is {known}")
-    return found[0]
+    return matching[0]
 
 
 def parse_preprocess(text: str) -> Transform | None:

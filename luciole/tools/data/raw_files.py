@@ -24,26 +24,26 @@ _LONGEST_LINE = 4096
 _OUTSIDE = "is not below the folder that names it, and is read with --allow-outside"
 
 
-def read_folder(path: str, wanted: Wanted) -> Stored:
+def read_folder(path: str, request: Wanted) -> Stored:
     """Read the files of a folder in natural order: 2.raw before 10.raw.
 
-    Sub-folders, what is no file and files whose names begin with a dot are passed over.
+    Sub-folders, entries that are no files and files whose names begin with a dot are passed over.
     """
     files = [f for f in Path(path).iterdir() if f.is_file() and not f.name.startswith(".")]
     if not files:
         raise DataError("the folder has no files")
-    first = sorted(files, key=_natural)[: wanted.limit]
-    records = _records(first, wanted.specs, None if wanted.allow_outside else path)
-    return Stored(collect(wanted, records, len(files)), len(files))
+    first = sorted(files, key=_natural)[: request.limit]
+    records = _records(first, request.specs, None if request.allow_outside else path)
+    return Stored(collect(request, records, len(files)), len(files))
 
 
-def read_list(path: str, wanted: Wanted) -> Stored:
+def read_list(path: str, request: Wanted) -> Stored:
     """Read the files named in a list, one per line, relative to the list's folder."""
     total = sum(1 for _ in _lines(path))
     folder = Path(path).parent
-    files = (folder / line for line in islice(_lines(path), wanted.count(total)))
-    records = _records(files, wanted.specs, None if wanted.allow_outside else str(folder))
-    return Stored(collect(wanted, records, total), total)
+    files = (folder / line for line in islice(_lines(path), request.count(total)))
+    records = _records(files, request.specs, None if request.allow_outside else str(folder))
+    return Stored(collect(request, records, total), total)
 
 
 def _lines(path: str) -> Iterator[str]:
@@ -99,8 +99,8 @@ def _record(file: io.BufferedReader, specs: Sequence[InputSpec], source: str) ->
 def _raw(file: io.BufferedReader, size: int, specs: Sequence[InputSpec], source: str) -> list[Rows]:
     sizes = [spec.byte_count() for spec in specs]
     if size != sum(sizes):
-        wanted = " + ".join(f"{n} for {s.name!r}" for s, n in zip(specs, sizes, strict=True))
-        raise DataError(f"a raw record has {wanted} bytes, found {size}")
+        sizes_text = " + ".join(f"{n} for {s.name!r}" for s, n in zip(specs, sizes, strict=True))
+        raise DataError(f"a raw record has {sizes_text} bytes, found {size}")
     return [_part(file, spec, source) for spec in specs]
 
 

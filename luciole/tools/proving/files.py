@@ -27,7 +27,7 @@ _RUNTIMES = {
         "its int8 sums saturate on processors without VNNI unless session.x64quantprecision is 1",
     ),
 }
-"""What else runs files of an extension: its name, what ``luciole bench`` calls it, its package, and
+"""Other runtimes for files of an extension: name, its word in ``luciole bench``, its package, and
 why its results may be others.
 """
 
@@ -101,7 +101,7 @@ def content_of(model: Model, path: str, *, opset: int | None = None, exact: bool
 
 
 def _runtimes(file: Path) -> dict[str, Runtime]:
-    """Find what else is installed that runs such files."""
+    """Find other runtimes that are installed and run files of this kind."""
     name, kind, package, caveat = _RUNTIMES.get(file.suffix, ("", "", "", ""))
     if not name or find_spec(package) is None:
         return {}

@@ -129,15 +129,17 @@ def _run(arguments: argparse.Namespace) -> int:
     labels = data.labels if arguments.labels else None
     with console.tracked(arguments.json) as track:
         folder = Path(arguments.output)
-        given = (arguments.model if arguments.preset else model, data.records, folder, options)
-        found = api.search(*given, labels=labels, say=console.say, track=track)
-    _write_reports(folder, found, arguments.model)
-    _tell(found, arguments)
+        source = arguments.model if arguments.preset else model
+        searched = api.search(
+            source, data.records, folder, options, labels=labels, say=console.say, track=track
+        )
+    _write_reports(folder, searched, arguments.model)
+    _tell(searched, arguments)
     return FINE
 
 
 def _options(arguments: argparse.Namespace) -> SearchOptions | SeedOptions:
-    """Read what is to be searched, and how. Raises UsageError for what there is not."""
+    """Read the options of a search. Raises UsageError for unknown ones."""
     from luciole.lquantizer.errors import QuantizeError
 
     check_preset(arguments)
@@ -153,9 +155,9 @@ def _search_options(arguments: argparse.Namespace) -> SearchOptions:
     from luciole.lquantizer.search.options import SearchOptions
     from luciole.lquantizer.search.space import OPTIONS
 
-    given = {n: getattr(arguments, n) for n in ("max_size", "max_us", "evaluations", "minutes")}
+    limits = {n: getattr(arguments, n) for n in ("max_size", "max_us", "evaluations", "minutes")}
     rest = ("files", "calibration", "judges", "seed", "workers", "cluster", "finish")
-    given |= {name: getattr(arguments, name) for name in rest}
+    limits |= {name: getattr(arguments, name) for name in rest}
     options = OPTIONS if arguments.options is None else tuple(arguments.options.split(","))
     return SearchOptions(
         objectives=tuple(arguments.objectives.split(",")),
@@ -163,37 +165,37 @@ def _search_options(arguments: argparse.Namespace) -> SearchOptions:
         tied=tuple(arguments.tie),
         devices=tuple(arguments.devices),
         fixed=_fixed(arguments.fixed),
-        **given,
+        **limits,
     )
 
 
 def _fixed(entries: Sequence[str]) -> dict[str, str]:
-    found = {}
+    options = {}
     for entry in entries:
         pattern, equals, option = entry.rpartition("=")
         if not equals:
             raise UsageError(f"--fixed {entry}: PATTERN=OPTION is needed")
-        found[pattern] = option
-    return found
+        options[pattern] = option
+    return options
 
 
-def _write_reports(folder: Path, found: SearchResult, model: str) -> None:
+def _write_reports(folder: Path, searched: SearchResult, model: str) -> None:
     from luciole.files import filling
     from luciole.tools.search.inside import write_pages
     from luciole.tools.search.page import page
     from luciole.tools.search.tables import csv_of
 
     with filling(folder) as fill:
-        fill("report.json", console.to_json(found.to_json()))
-        fill("front.csv", csv_of(found))
-        write_pages(found, fill)
-        fill("report.html", page(found, Path(model).name))
+        fill("report.json", console.to_json(searched.to_json()))
+        fill("front.csv", csv_of(searched))
+        write_pages(searched, fill)
+        fill("report.html", page(searched, Path(model).name))
 
 
-def _tell(found: SearchResult, arguments: argparse.Namespace) -> None:
+def _tell(searched: SearchResult, arguments: argparse.Namespace) -> None:
     if arguments.json:
-        console.print_json(found.to_json())
+        console.print_json(searched.to_json())
         return
-    console.print_table(found.rows())
-    count = len(found.evaluated)
-    console.show(f"{count} evaluated, {found.failed} failed; files in {arguments.output}")
+    console.print_table(searched.rows())
+    count = len(searched.evaluated)
+    console.show(f"{count} evaluated, {searched.failed} failed; files in {arguments.output}")

@@ -1,4 +1,4 @@
-"""Draw what each layer is in each file of a front, as a picture."""
+"""Draw the format of each layer in each file of a front, as a picture."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ _NARROW = ("dynamic4", "weights4", "int8x4", "int16x4")
 
 
 def bits_of(option: str) -> int:
-    """Say how many bits an option gives a layer's weights, or where it is about its result only,
-    that.
+    """Return the bits that an option gives a layer's weights, or where it is about its result only,
+    the bits of that.
     """
     if option[:1] in "wa" and option[1:2].isdigit():
         return int(option[1])
     return _WIDE.get(option, 4 if option in _NARROW else 8)
 
 
-def heat_map(found: SearchResult) -> str:
+def heat_map(search: SearchResult) -> str:
     """Draw a row for each file and a column for each layer, in the viewer's colours of bits."""
     parts = [text(4, 40, "weights", kind="faint")]
-    for n, (name, weights) in enumerate(zip(found.layers, found.weights, strict=True)):
+    for n, (name, weights) in enumerate(zip(search.layers, search.weights, strict=True)):
         short = name if len(name) <= _LONGEST else f"…{name[1 - _LONGEST :]}"
         x = _LEFT + _CELL * n
         parts.append(f"<g>{text(x, 20, short)}<title>{escape(name)}</title></g>")
         parts.append(text(x, 40, f"{weights:,}", kind="faint"))
-    for row, file in enumerate(found.front):
+    for row, file in enumerate(search.front):
         parts += _row(row, file.found)
-    width, height = _LEFT + _CELL * len(found.layers) + 4, _TOP + _LINE * len(found.front)
+    width, height = _LEFT + _CELL * len(search.layers) + 4, _TOP + _LINE * len(search.front)
     size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
     return f'<svg {size} role="img" aria-label="widths of layers">{"".join(parts)}</svg>'
 

@@ -12,9 +12,9 @@ _MOST = 200_000
 """Bytes of one array that a page holds; circle-view itself shows larger ones, too."""
 
 
-def write_pages(found: SearchResult, fill: Fill) -> None:
+def write_pages(search: SearchResult, fill: Fill) -> None:
     """Write a page for each file of a front."""
-    for file in found.front:
+    for file in search.front:
         fill(file.viewer.name, _page(file))
 
 

@@ -20,26 +20,26 @@ _LEAST = 1e-5
 """The smallest loss that the plot tells from 0."""
 
 
-def page(found: SearchResult, model: str, viewed: bool = True) -> str:
-    """Write the page of what was found of a model, without anything from elsewhere; ``viewed``
-    files have the viewer's page beside them.
+def page(search: SearchResult, model: str, viewed: bool = True) -> str:
+    """Write the page of a model's search, without anything from elsewhere; ``viewed`` files have
+    the viewer's page beside them.
     """
     title = f"Search of {escape(model)}"
     sections = {
-        "Loss against file size": _front(found),
-        "Files": _wide(_table(found, viewed)),
-        "What the next kilobyte buys": _wide(_steps(found)),
-        "At the sizes of uniform networks": _wide(_against(found)),
-        "What each layer is in each file": _wide(heat_map(found)),
-        "Hypervolume by evaluation": _growth(found),
+        "Loss against file size": _front(search),
+        "Files": _wide(_table(search, viewed)),
+        "What the next kilobyte buys": _wide(_steps(search)),
+        "At the sizes of uniform networks": _wide(_against(search)),
+        "What each layer is in each file": _wide(heat_map(search)),
+        "Hypervolume by evaluation": _growth(search),
     }
     parts = (f"<section><h2>{name}</h2>{part}</section>\n" for name, part in sections.items())
     body = "".join(parts)
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
         f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style>'
-        f"<main><h1>{title}</h1><p>{len(found.evaluated):,} networks evaluated, {found.failed} "
-        f"failed{_left_out(found)}; the float network has {found.float_network.bytes:,} bytes."
+        f"<main><h1>{title}</h1><p>{len(search.evaluated):,} networks evaluated, {search.failed} "
+        f"failed{_left_out(search)}; the float network has {search.float_network.bytes:,} bytes."
         f"</p>\n{body}</main>\n"
     )
 
@@ -49,13 +49,13 @@ def _wide(content: str) -> str:
 
 
 # ---------------------------------------------------------------------------------- plots
-def _front(found: SearchResult) -> str:
+def _front(search: SearchResult) -> str:
     """Plot networks by where they are from; files and uniform ones are full fits."""
     groups: dict[str, list[Point]] = {
-        "searched": [_point(one) for one in found.evaluated],
-        "uniform": [_point(one) for one in found.uniform.values()],
-        "greedy": [_point(one) for one in found.greedy],
-        "files": [_point(file.found) for file in found.front],
+        "searched": [_point(one) for one in search.evaluated],
+        "uniform": [_point(one) for one in search.uniform.values()],
+        "greedy": [_point(one) for one in search.greedy],
+        "files": [_point(file.found) for file in search.front],
     }
     points = [point for group in groups.values() for point in group]
     if not points:
@@ -79,8 +79,8 @@ def _point(one: Found) -> Point:
     return one.bytes, max(one.loss, _LEAST), told
 
 
-def _growth(found: SearchResult) -> str:
-    grown = [(float(n), v, f"{n}: {v:.4f}") for n, v in enumerate(found.hypervolumes(), 1)]
+def _growth(search: SearchResult) -> str:
+    grown = [(float(n), v, f"{n}: {v:.4f}") for n, v in enumerate(search.hypervolumes(), 1)]
     if not grown:
         return "<p>nothing</p>"
     across = Axis.of("evaluations", [x for x, _, _ in grown])
@@ -90,17 +90,17 @@ def _growth(found: SearchResult) -> str:
 
 
 # --------------------------------------------------------------------------------- tables
-def _left_out(found: SearchResult) -> str:
-    return f", {found.unreached} to begin with not reached" if found.unreached else ""
+def _left_out(search: SearchResult) -> str:
+    return f", {search.unreached} to begin with not reached" if search.unreached else ""
 
 
-def _table(found: SearchResult, viewed: bool) -> str:
+def _table(search: SearchResult, viewed: bool) -> str:
     """List the files, each with a link to it and one to the viewer's page of it."""
-    timed = found.float_network.us > 0
-    tuned = ["loss before", "agreement before"] if found.is_tuned else []
-    devices = list(found.float_network.costs)
+    timed = search.float_network.us > 0
+    tuned = ["loss before", "agreement before"] if search.is_tuned else []
+    devices = list(search.float_network.costs)
     head = ["file", "bytes", "loss", "agreement", *tuned, *(["us"] if timed else []), *devices]
-    rows = [_cells(file, timed, viewed) for file in found.front]
+    rows = [_cells(file, timed, viewed) for file in search.front]
     return _rows([escape(name) for name in head], rows)
 
 
@@ -125,18 +125,18 @@ def _rows(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "<table>" + "".join(f"<tr>{line}" for line in lines) + "</table>"
 
 
-def _steps(found: SearchResult) -> str:
-    """Say of each step from a file to the next larger one what a kilobyte of it buys, and what
-    changes.
+def _steps(search: SearchResult) -> str:
+    """List, for each step from a file to the next larger one, the loss that a kilobyte of it saves,
+    and the changes.
     """
-    pairs = [(a.found, b.found) for a, b in pairwise(found.front) if b.found.bytes > a.found.bytes]
+    pairs = [(a.found, b.found) for a, b in pairwise(search.front) if b.found.bytes > a.found.bytes]
     gains = [_KILOBYTE * (a.loss - b.loss) / (b.bytes - a.bytes) for a, b in pairs]
     most = max(gains, default=0.0) or 1.0
     head = ("<tr><th>from<th>to<th>less loss for a kilobyte<th><th class=text>what changes",)
     rows = (
         f"<tr><td>{a.bytes:,}<td>{b.bytes:,}<td>{gain:.3g}"
         f'<td class="gain"><span class="bar" style="width:{max(gain, 0) / most * 120:.0f}px">'
-        f'</span><td class="text">{escape(_changes(found.layers, a, b))}'
+        f'</span><td class="text">{escape(_changes(search.layers, a, b))}'
         for (a, b), gain in zip(pairs, gains, strict=True)
     )
     return f"<table>{''.join((*head, *rows))}</table>" if pairs else "<p>there is one file</p>"
@@ -148,11 +148,11 @@ def _changes(layers: Sequence[str], a: Found, b: Found) -> str:
     return ", ".join(f"{name} {one} → {other}" for name, one, other in triples if one != other)
 
 
-def _against(found: SearchResult) -> str:
+def _against(search: SearchResult) -> str:
     """List the uniform networks beside the best file that is no larger, both fitted in full."""
     rows = []
-    for name, one in sorted(found.uniform.items(), key=lambda item: item[1].bytes):
-        files = [file.found for file in found.front if file.found.bytes <= one.bytes]
+    for name, one in sorted(search.uniform.items(), key=lambda item: item[1].bytes):
+        files = [file.found for file in search.front if file.found.bytes <= one.bytes]
         best = sorted(files, key=lambda file: file.loss)[:1]
         cells = [(f"{both.bytes:,}", f"{both.loss:.3g}") for both in (one, *best)]
         rows.append([escape(name), *(cell for pair in cells for cell in pair)])

@@ -35,7 +35,7 @@ class Axis:
         return cls(name, least - room if least else 0.0, most + room)
 
     def share(self, value: float) -> float:
-        """Say where a value is, from 0 to 1."""
+        """Return the place of a value on the axis, from 0 to 1."""
         if self.is_log:
             place = math.log(max(value, self.least) / self.least)
             return place / math.log(self.most / self.least)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 SEED = "seed"
 _OWN = ("generations", "parents", "offspring", "partial", "final", "folding", "granularity")
 _ELSE = ("max_size", "max_us", "options", "evaluations", "minutes", "devices")
-"""What the published search has not."""
+"""Options that the published search does not have."""
 
 
 def add_preset(parser: argparse.ArgumentParser) -> None:
@@ -56,25 +56,25 @@ def add_preset(parser: argparse.ArgumentParser) -> None:
 def check_preset(arguments: argparse.Namespace) -> None:
     """Raise UsageError for options that do not go together."""
     chosen = arguments.preset == SEED
-    given = {name: getattr(arguments, name) for name in (_ELSE if chosen else _OWN)}
+    values = {name: getattr(arguments, name) for name in (_ELSE if chosen else _OWN)}
     flags = () if chosen else ("search_inputs", "mirror", "labels", "labelled_output")
-    given |= {name: getattr(arguments, name) or None for name in flags}
+    values |= {name: getattr(arguments, name) or None for name in flags}
     if chosen and arguments.finish != "fit":
-        given["finish"] = arguments.finish
-    wrong = [name for name, value in given.items() if value not in (None, [])]
+        values["finish"] = arguments.finish
+    wrong = [name for name, value in values.items() if value not in (None, [])]
     if wrong:
-        how = f"does not go with --preset {SEED}" if chosen else f"goes with --preset {SEED}"
-        raise UsageError(f"--{wrong[0].replace('_', '-')} {how}")
+        reason = f"does not go with --preset {SEED}" if chosen else f"goes with --preset {SEED}"
+        raise UsageError(f"--{wrong[0].replace('_', '-')} {reason}")
 
 
 def seed_options(arguments: argparse.Namespace, fixed: Mapping[str, str]) -> SeedOptions:
-    """Read the options of a published search. Raises QuantizeError for what there is not."""
+    """Read the options of a published search. Raises QuantizeError for unknown ones."""
     from luciole.lquantizer.search.published.options import SeedOptions
 
-    given = {n: v for n in _OWN if (v := getattr(arguments, n)) is not None}
+    options = {n: v for n in _OWN if (v := getattr(arguments, n)) is not None}
     rest = ("calibration", "judges", "files", "seed", "workers", "cluster")
     training = ("mirror", "labelled_output")
-    given |= {name: getattr(arguments, name) for name in (*rest, *training)}
+    options |= {name: getattr(arguments, name) for name in (*rest, *training)}
     return SeedOptions(
-        inputs=arguments.search_inputs, tied=tuple(arguments.tie), fixed=dict(fixed), **given
+        inputs=arguments.search_inputs, tied=tuple(arguments.tie), fixed=dict(fixed), **options
     )

@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from luciole.lquantizer.search.result import SearchResult
 
 
-def csv_of(found: SearchResult) -> str:
-    """Write a row for each file: name, figures, and what each layer is."""
+def csv_of(search: SearchResult) -> str:
+    """Write a row for each file: name, figures, and the format of each layer."""
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
-    devices = list(found.float_network.costs)
-    tuned = ["loss_before", "agreement_before"] if found.is_tuned else []
-    table.writerow(["file", "bytes", "loss", "agreement", "us", *devices, *tuned, *found.layers])
-    for file in found.front:
+    devices = list(search.float_network.costs)
+    tuned = ["loss_before", "agreement_before"] if search.is_tuned else []
+    table.writerow(["file", "bytes", "loss", "agreement", "us", *devices, *tuned, *search.layers])
+    for file in search.front:
         one = file.found
         figures = (one.bytes, one.loss, one.agreement, one.us)
         before = [] if one.before is None else [one.before.loss, one.before.agreement]

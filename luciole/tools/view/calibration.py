@@ -1,4 +1,4 @@
-"""Count what the inputs of layers with learned levels hold on real data."""
+"""Count the values of inputs of layers with learned levels on real data."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class _Counter:
         self.below += int((x < self.low).sum())
         self.above += int((x > self.high).sum())
         self.clipped += int(((x < self.first) | (x > self.last)).sum())
-        found = learned_levels.encode(x, self.thresholds)
-        self.level_counts += np.bincount(found, minlength=len(self.levels))
+        levels = learned_levels.encode(x, self.thresholds)
+        self.level_counts += np.bincount(levels, minlength=len(self.levels))
 
     def result(self, source: str) -> InputHistogram:
         total = int(self.level_counts.sum())
@@ -54,13 +54,13 @@ class _Counter:
 
 
 class _Watcher(Observer):
-    """Passes what a tensor holds on to the counters of the layers that read it."""
+    """Passes a tensor's contents on to the counters of the layers that read it."""
 
     def __init__(self, counters: dict[Value, list[_Counter]]) -> None:
         self._counters = counters
 
     def after_tensor_write(self, value: Value, array: Array) -> None:
-        """Count it."""
+        """Count a tensor's contents."""
         for counter in self._counters.get(value, ()):
             counter.count(array)
 

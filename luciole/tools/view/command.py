@@ -126,7 +126,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    """Refuse early what does not go together, and what cannot be written."""
+    """Refuse early arguments that do not go together, and files that cannot be written."""
     from luciole.files import check_writable
 
     _check_output(arguments)
@@ -178,7 +178,7 @@ def _subjects(arguments: argparse.Namespace) -> list[Subject]:
 
 
 def _judged(arguments: argparse.Namespace, subjects: list[Subject]) -> int:
-    """Say the first error of each model; the exit code that they make."""
+    """Print the first error of each model; return the exit code that they make."""
     from luciole.tools.common.reading import judged
 
     pairs = zip(_paths(arguments), subjects, strict=True)
@@ -248,9 +248,7 @@ def _figures(
 def _measured(
     arguments: argparse.Namespace, models: list[Model], figures: Figures
 ) -> dict[str, InputHistogram]:
-    """Find what the records show: inputs' histograms, and of two models the errors of every
-    layer.
-    """
+    """Measure on the records: inputs' histograms, and of two models the errors of every layer."""
     from luciole.interpreter.compare import compare, second_inputs
     from luciole.tools.data import asked_data
     from luciole.tools.diff_report import as_json
@@ -260,14 +258,16 @@ def _measured(
     data = asked_data(arguments, models[0].graph, arguments.data, limit=arguments.limit)
     records = data.records
     if len(models) == 2:
-        found = as_json(compare(models[0], models[1], records), arguments.model, arguments.other)
-        measures.add(figures, measures.error_figures(found, "the comparison"))
+        comparison = as_json(
+            compare(models[0], models[1], records), arguments.model, arguments.other
+        )
+        measures.add(figures, measures.error_figures(comparison, "the comparison"))
         records = dict(second_inputs(models[0].graph, models[1].graph, records))
     return input_histograms(models[-1], records, f"{data.count} records")
 
 
 def _write_foreign(arguments: argparse.Namespace, document: dict[str, Any]) -> bool:
-    """Write what was asked for other viewers; whether there was anything."""
+    """Write the files that were asked for other viewers; return whether there were any."""
     from luciole.files import write_file
     from luciole.tools.view import foreign
     from luciole.tools.view.measures import MEASURES

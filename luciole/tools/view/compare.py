@@ -28,22 +28,24 @@ def twins(first: Model, second: Model) -> dict[Op, Op]:
     before it was equalized. A name taken twice is nobody's.
     """
     one, two = _by_name(first), _by_name(second)
-    found: dict[Op, Op] = {}
+    pairs: dict[Op, Op] = {}
     for name, op in two.items():
         twin = one.get(layer_name(op), one.get(name))
-        if twin is not None and twin not in found.values():
-            found[op] = twin
-    return found
+        if twin is not None and twin not in pairs.values():
+            pairs[op] = twin
+    return pairs
 
 
 def originals(first: Model, second: Model) -> dict[Op, Original]:
-    """Find what operators of the second model took the place of, and how both are scaled."""
+    """Find the operators that those of the second model took the place of, and how both are
+    scaled.
+    """
     factors = {value: note.factors for value, note in notes_of(first, second).items()}
     return {op: Original(twin, factors) for op, twin in twins(first, second).items()}
 
 
 def notes_of(*models: Model) -> dict[Value, Equalized]:
-    """Find what tensors of models were before they were equalized."""
+    """Find the notes on how tensors of models were equalized."""
     return {v: note for m in models for graph in m.graphs for v, note in equalized(graph).items()}
 
 
@@ -126,13 +128,13 @@ def _difference(
 
 
 def _equalization(op: Op, known: Mapping[Value, Equalized]) -> list[str]:
-    """Say what an operator's outputs are divided by."""
+    """Return the divisors of an operator's outputs, in words."""
     note = known.get(op.results[0]) if op.results else None
     return [] if note is None else [note.text()]
 
 
 def _pairs(a: Op, b: Op) -> list[tuple[str, str, str]]:
-    """Find what has a type in both: result, first input, weights."""
+    """List the parts that have a type in both: result, first input, weights."""
     pairs = []
     if a.results and b.results:
         pairs.append(("result", a.output.dtype.name.lower(), b.output.dtype.name.lower()))
@@ -161,14 +163,14 @@ def _text(value: object) -> str:
 
 
 def _same_constants(a: Op, b: Op) -> bool:
-    """Tell whether the constant operands hold the same bytes."""
+    """Return whether the constant operands hold the same bytes."""
     return _bytes(a) == _bytes(b)
 
 
 def _bytes(op: Op) -> list[bytes | None]:
-    found: list[bytes | None] = []
+    contents: list[bytes | None] = []
     for value in op.operands:
         buffer = None if value is None or not value.is_constant else value.buffer
         data = None if buffer is None else buffer.data
-        found.append(None if data is None else data.tobytes())
-    return found
+        contents.append(None if data is None else data.tobytes())
+    return contents

@@ -1,4 +1,4 @@
-"""Write what is known of a model for other viewers: Netron's attachments, Model Explorer's node
+"""Write figures and notes of a model for other viewers: Netron's attachments, Model Explorer's node
 data.
 """
 
@@ -61,9 +61,9 @@ def model_explorer_figure(document: Json) -> str:
     weights' error, or the size. Raises LucioleError when no operator has any of them.
     """
     nodes = _main_operators(document)
-    found = {key for node in nodes for key in node.get("measures", {})}
+    present = {key for node in nodes for key in node.get("measures", {})}
     for key in _PREFERRED:
-        if key in found:
+        if key in present:
             return key
     raise LucioleError("nothing to write for Model Explorer: no operator has constants or figures")
 

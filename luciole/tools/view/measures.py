@@ -22,7 +22,7 @@ Json = dict[str, Any]
 
 
 _INTEGERS = "/integers"
-"""What the quantizer puts behind the name of an input or an output for its integers."""
+"""The quantizer's suffix to the name of an input or an output for its integers."""
 
 
 class Measure(NamedTuple):
@@ -54,7 +54,7 @@ MEASURES = {
 }
 
 _TRIALS = {"only": "alone", "others": "spared"}
-"""What a table of sensitivities calls the networks that it tried for each layer."""
+"""Names, in a table of sensitivities, of the networks that were tried for each layer."""
 
 _ALSO = {
     "snr": "snr_db",
@@ -67,13 +67,13 @@ _ALSO = {
     "peak_in_range": "peak",
     "median_us": "latency_us",
 }
-"""What other files call the same figure."""
+"""Names of figures in other files, and ours."""
 
 
-def add(figures: Figures, more: Figures) -> None:
+def add(figures: Figures, others: Figures) -> None:
     """Add figures; a later one of the same kind counts."""
-    for name, found in more.items():
-        figures.setdefault(name, {}).update(found)
+    for name, own in others.items():
+        figures.setdefault(name, {}).update(own)
 
 
 def read_json(path: str) -> Any:
@@ -108,45 +108,45 @@ def report_figures(content: Any, path: str) -> Figures:
 
 
 def _of_trials(row: Mapping[str, Any]) -> dict[str, float]:
-    """Read what networks lost in which a layer alone is integers, or alone is not."""
-    found = {}
+    """Read the losses of networks in which a layer alone is integers, or alone is not."""
+    figures = {}
     for name, called in _TRIALS.items():
         tried = row.get(name)
         noise, agree = (tried.get(k) if isinstance(tried, Mapping) else None for k in _LOST)
         if isinstance(noise, int | float) and noise > 0:
-            found[f"{called}_snr_db"] = -10 * math.log10(noise)
+            figures[f"{called}_snr_db"] = -10 * math.log10(noise)
         if isinstance(agree, int | float):
-            found[f"{called}_agree"] = float(agree)
-    return found
+            figures[f"{called}_agree"] = float(agree)
+    return figures
 
 
 _LOST = ("noise", "agree")
 
 
 def _tensors(content: Any, path: str) -> dict[str, Mapping[str, Any]]:
-    """Read what a report of uniform integers says of tensors, by name, as they are made."""
+    """Read the tensors of a report of uniform integers, by name, as they are made."""
     if not isinstance(content, Mapping) or "tensors" not in content:
         return {}
-    found: dict[str, Mapping[str, Any]] = {}
+    rows: dict[str, Mapping[str, Any]] = {}
     for row in _rows(content, path, "tensors", "a quantizer's report"):
-        found.setdefault(str(row["name"]), row)
-    return found
+        rows.setdefault(str(row["name"]), row)
+    return rows
 
 
 def report_histograms(content: Any, path: str) -> dict[str, InputHistogram]:
     """Read the inputs' histograms of a report, where it has ``input_histogram``: low, high,
     counts.
     """
-    found = {}
+    histograms = {}
     for row in _rows(content, path, "layers", "a quantizer's report"):
-        given = row.get("input_histogram")
-        if isinstance(given, Mapping) and {"low", "high", "counts"} <= given.keys():
-            found[str(row["name"])] = _histogram(given, path)
-    return found
+        histogram = row.get("input_histogram")
+        if isinstance(histogram, Mapping) and {"low", "high", "counts"} <= histogram.keys():
+            histograms[str(row["name"])] = _histogram(histogram, path)
+    return histograms
 
 
-def _histogram(given: Mapping[str, Any], path: str) -> InputHistogram:
-    low, high, counts = (given[key] for key in ("low", "high", "counts"))
+def _histogram(content: Mapping[str, Any], path: str) -> InputHistogram:
+    low, high, counts = (content[key] for key in ("low", "high", "counts"))
     numbers: list[Any] = [low, high, *counts] if isinstance(counts, list) else []
     if not numbers or not all(_is_number(n) and math.isfinite(n) for n in numbers):
         raise LucioleError(f"{path}: an input_histogram has finite low, high and a list of counts")
@@ -155,7 +155,7 @@ def _histogram(given: Mapping[str, Any], path: str) -> InputHistogram:
 
 
 def report_notes(content: Any, path: str) -> dict[str, str]:
-    """Find what the quantizer says of a layer in words: why it was left alone, how it was coded."""
+    """Find the quantizer's words on layers: why one was left alone, how it was coded."""
     notes = {}
     for row in _rows(content, path, "layers", "a quantizer's report"):
         if isinstance(row.get("skipped"), str):
@@ -170,7 +170,7 @@ def report_notes(content: Any, path: str) -> dict[str, str]:
 
 
 def _of_tensor(row: Mapping[str, Any]) -> str:
-    """Say in words what a tensor held, what its integers reach, and why."""
+    """Describe in words the range of a tensor, the reach of its integers, and the rule for it."""
     keys = ("low", "high", "least", "most", "step", "clipped")
     if not all(_is_number(row.get(key)) for key in keys):
         return ""
@@ -217,12 +217,12 @@ def _rows(content: Any, path: str, key: str, what: str) -> list[Mapping[str, Any
 def _of_rows(rows: Iterable[Mapping[str, Any]]) -> Figures:
     figures: Figures = {}
     for row in rows:
-        found = {
+        own = {
             _ALSO.get(key, key): float(value)
             for key, value in row.items()
             if _ALSO.get(key, key) in MEASURES and key != "bytes" and _is_number(value)
         }
-        figures.setdefault(str(row["name"]), {}).update(found)
+        figures.setdefault(str(row["name"]), {}).update(own)
     return figures
 
 
@@ -231,15 +231,17 @@ def _is_number(value: object) -> bool:
 
 
 def set_measures(document: Json, figures: Figures) -> None:
-    """Put figures into the nodes of all models of a document, and say which there are."""
-    by_shown = {shown_name(name): found for name, found in figures.items()}
+    """Put figures into the nodes of all models of a document, and list their kinds in the
+    document.
+    """
+    by_shown = {shown_name(name): own for name, own in figures.items()}
     present: set[str] = set()
     for node in _operators(document):
         known: dict[str, float | None] = {"bytes": float(node["bytes"])} if node["bytes"] else {}
-        found: dict[str, float] = {}
+        own: dict[str, float] = {}
         for name in _names(node):
-            found = by_shown.get(name, {}) | found
-        known |= {k: rounded(v) for k, v in found.items()}
+            own = by_shown.get(name, {}) | own
+        known |= {k: rounded(v) for k, v in own.items()}
         known = _of_weights(node) | known
         node["measures"] = {k: v for k, v in known.items() if v is not None}
         present |= node["measures"].keys()
@@ -252,14 +254,14 @@ def set_notes(document: Json, notes: Mapping[str, str]) -> None:
     """Put the quantizer's words into the nodes that they are about."""
     by_shown = {shown_name(name): one_line(note, 400) for name, note in notes.items()}
     for node in _operators(document):
-        found = [by_shown[name] for name in _names(node) if name in by_shown]
-        if found:
-            node["note"] = found[0]
+        matching = [by_shown[name] for name in _names(node) if name in by_shown]
+        if matching:
+            node["note"] = matching[0]
 
 
 def _names(node: Json) -> list[str]:
-    """List what a node may be called, its own name first: what it was before it was equalized, and
-    what the quantizer calls the layer.
+    """List the names of a node, its own first: the one before it was equalized, and the quantizer's
+    name of the layer.
     """
     return [node[key] for key in ("name", "original", "layer") if key in node]
 

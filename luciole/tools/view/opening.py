@@ -1,6 +1,4 @@
-"""Choose what a served page shows, and what becomes of it when the user opens another
-file in it.
-"""
+"""Choose the models that a served page shows, also after the user opens another file in it."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ MOST_OPENED = 1 << 30
 
 
 class Shown:
-    """What the views of a server are made of. Only one file is read at a time."""
+    """Settings that the views of a server are made with. Only one file is read at a time."""
 
     def __init__(self, subjects: Sequence[Subject], blobs: Blobs, look: Look) -> None:
         self.subjects, self.look = tuple(subjects), look
@@ -48,7 +46,7 @@ class Shown:
         return self._opened(self.subjects, name, data, beside)
 
     def _opened(self, before: tuple[Subject, ...], name: str, data: bytes, beside: bool) -> View:
-        """The same, where a view shows other models."""
+        """Make the view after a file was opened in one that shows other models."""
         if not self.reading.acquire(blocking=False):
             raise LucioleError("another file is being read")
         try:
@@ -64,7 +62,7 @@ class Shown:
 
 
 def served() -> Json:
-    """Say, in a document, that its page has a server."""
+    """Return the entries of a document whose page has a server."""
     return {"served": True, "most_opened": MOST_OPENED}
 
 

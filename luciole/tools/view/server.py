@@ -63,8 +63,8 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-"""What is said with every answer. The page's own policy is in the page; who may frame it cannot
-be.
+"""Headers of every answer. The page's own policy is in the page; the policy on who may frame it
+cannot be.
 """
 
 
@@ -120,7 +120,9 @@ class Server(ThreadingHTTPServer):
             return f"http://{ADDRESS}:{self.server_port}/{self._ticket}"
 
     def takes_ticket(self, path: str) -> bool:
-        """Tell whether a path is the one that leads to the page once; from then on it does not."""
+        """Return whether a path is the one that leads to the page once; from then on it does
+        not.
+        """
         with self._lock:
             fits = bool(self._ticket) and _same(path, f"/{self._ticket}")
             if fits:
@@ -128,8 +130,8 @@ class Server(ThreadingHTTPServer):
             return fits
 
     def inside(self, path: str) -> str | None:
-        """Find what of the page is asked for, ``""`` for itself; None for who does not know the
-        token.
+        """Find the part of the page that is asked for, ``""`` for itself; None where the token is
+        wrong.
         """
         begin = self.root
         return path[len(begin) :] if _same(path[: len(begin)], begin) else None
@@ -138,10 +140,10 @@ class Server(ThreadingHTTPServer):
     def view(self, number: int) -> View | None:
         """Find a view, which is then the last one used."""
         with self._lock:
-            found = self._views.pop(number, None)
-            if found is not None:
-                self._views[number] = found
-            return found
+            view = self._views.pop(number, None)
+            if view is not None:
+                self._views[number] = view
+            return view
 
     def keep(self, view: View) -> str:
         """Keep a view, and forget those that were not used for longest; its path."""
@@ -160,13 +162,13 @@ class Server(ThreadingHTTPServer):
     def array(self, number: int) -> bytes | None:
         """Return the bytes of an array of any view."""
         with self._lock:
-            found = [v.blobs for v in self._views.values() if number in v.blobs.numbers]
-        return found[0].content(number) if found else None
+            holders = [v.blobs for v in self._views.values() if number in v.blobs.numbers]
+        return holders[0].content(number) if holders else None
 
     # ------------------------------------------------------------------------ connections
     def verify_request(self, request: Any, client_address: Any) -> bool:
-        """Tell whether there is room for a connection. Where there is none, the one that has taken
-        longest to ask makes room.
+        """Return whether there is room for a connection. Where there is none, the one that has
+        taken longest to ask makes room.
         """
         with self._lock:
             if len(self._until) >= MOST_CONNECTIONS:
@@ -197,7 +199,7 @@ class Server(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of connections that break."""
+        """Print nothing of connections that break."""
         if not isinstance(sys.exc_info()[1], OSError):
             super().handle_error(request, client_address)
 
@@ -220,9 +222,9 @@ def _name(query: str) -> str | None:
         return None
 
 
-def _same(found: str, wanted: str) -> bool:
-    """Tell whether texts are equal, in a time that does not tell how much of them is."""
-    return hmac.compare_digest(found.encode("latin-1", "replace"), wanted.encode())
+def _same(text: str, secret: str) -> bool:
+    """Return whether texts are equal, in a time that does not depend on how much of them is."""
+    return hmac.compare_digest(text.encode("latin-1", "replace"), secret.encode())
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -287,7 +289,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send("application/json", view.document, HTTPStatus.CREATED, place)
 
     def _body(self) -> bytes | None:
-        """Read what came with a request, None where it is refused or ended too early."""
+        """Read the body of a request, None where it is refused or ended too early."""
         length = self.headers.get("Content-Length", "")
         if not (length.isascii() and length.isdigit()):
             self.send_error(HTTPStatus.LENGTH_REQUIRED)
@@ -304,13 +306,13 @@ class _Handler(BaseHTTPRequestHandler):
         return None
 
     def _is_own_page(self) -> bool:
-        """Tell whether a page of this server asks, not another one that a browser shows."""
+        """Return whether a page of this server asks, not another one that a browser shows."""
         origin = self.headers.get_all("Origin", [])
         hosts = self.headers.get_all("Host", [])
         return not origin or origin == [f"http://{host}" for host in hosts]
 
     def _is_own_name(self) -> bool:
-        """Tell whether the server is called what it is called."""
+        """Return whether the server is called what it is called."""
         port, hosts = self.server.server_port, self.headers.get_all("Host", [])
         return len(hosts) == 1 and hosts[0] in (f"{ADDRESS}:{port}", f"localhost:{port}")
 
@@ -353,15 +355,15 @@ class _Handler(BaseHTTPRequestHandler):
         for name, text in told.items():
             self.send_header(name, text)
         self.end_headers()
-        wanted = memoryview(b"" if self.command == "HEAD" else content)
-        for start in range(0, len(wanted), PIECE):  # each within its time
-            self.wfile.write(wanted[start : start + PIECE])
+        body = memoryview(b"" if self.command == "HEAD" else content)
+        for start in range(0, len(body), PIECE):  # each within its time
+            self.wfile.write(body[start : start + PIECE])
 
     def end_headers(self) -> None:
-        """Say with every answer what the browser must not do."""
+        """Send with every answer the headers that restrict browsers."""
         for name, text in _HEADERS.items():
             self.send_header(name, text)
         super().end_headers()
 
     def log_message(self, format: str, *arguments: object) -> None:
-        """Say nothing."""
+        """Print nothing."""
