@@ -82,7 +82,7 @@ class Blockwise:
 
 
 def misfit_blocks(value: Value) -> Iterator[str]:
-    """Say what in a constant's blocks does not fit."""
+    """List faults of a constant's blocks."""
     try:
         if value.is_constant:
             Blockwise.given(value)
@@ -96,8 +96,8 @@ def _points(value: Value, count: int) -> NDArray[np.int64]:
     if named is None or integer_range(named.dtype) is None or not named.is_constant:
         return np.zeros(count, np.int64)
     kinds = (named.dtype,)
-    found = _contents(named, count, f"zero points of tensor {value.name!r}", kinds)
-    return found.astype(np.int64)
+    points = _contents(named, count, f"zero points of tensor {value.name!r}", kinds)
+    return points.astype(np.int64)
 
 
 def _contents(value: Value | None, count: int, what: str, kinds: tuple[TensorType, ...]) -> Array:

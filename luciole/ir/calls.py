@@ -33,7 +33,9 @@ class Call(NamedTuple):
 
 
 class Extent(NamedTuple):
-    """What a graph's calls come to: operators in all, and graphs that call each other in a row."""
+    """Size of a graph with its calls: operators in all, and graphs that call each other in a
+    row.
+    """
 
     operators: int
     depth: int
@@ -44,9 +46,9 @@ def reachable(graph: Graph) -> list[Graph]:
 
     Raises GraphError as ``check_calls`` does.
     """
-    found: list[Graph] = []
-    _visit(graph, (), {}, found)
-    return found
+    graphs: list[Graph] = []
+    _visit(graph, (), {}, graphs)
+    return graphs
 
 
 def check_calls(graph: Graph, known: dict[Graph, Extent]) -> None:
@@ -59,20 +61,22 @@ def check_calls(graph: Graph, known: dict[Graph, Extent]) -> None:
 
 
 def _visit(
-    graph: Graph, path: tuple[Graph, ...], known: dict[Graph, Extent], found: list[Graph]
+    graph: Graph, path: tuple[Graph, ...], known: dict[Graph, Extent], graphs: list[Graph]
 ) -> Extent:
-    """Count what a graph's calls come to; add it, and what it calls, to ``found``."""
+    """Count a graph's operators with its calls; add it, and the graphs that it calls, to
+    ``graphs``.
+    """
     if graph in path:
         raise GraphError(f"graph {graph.name!r} calls itself")
     if graph in known:
         return known[graph]
     path = (*path, graph)
     _check_depth(path[0], len(path))
-    found.append(graph)
+    graphs.append(graph)
     operators, depth = len(graph.ops), 1
     for op in graph.ops:
         for called in op.called_graphs():
-            extent = _visit(called, path, known, found)
+            extent = _visit(called, path, known, graphs)
             if extent.operators > MOST_OPERATORS:
                 raise GraphError(
                     f"graph {called.name!r} unfolds to {extent.operators} operators by calling "
@@ -91,7 +95,7 @@ def _check_depth(graph: Graph, depth: int) -> None:
 
 
 class _Inference:
-    """What called graphs were found to return, by the shapes of their arguments."""
+    """Results of called graphs, by the shapes of their arguments."""
 
     def __init__(self) -> None:
         self._left = MOST_INFERRED
@@ -170,7 +174,9 @@ def _merged(a: Shape, b: Shape) -> Shape:
 def mismatches(
     values: Sequence[Value | None], others: Sequence[Value], what: str, graph: Graph
 ) -> Iterator[str]:
-    """Say, in a sentence each, where values cannot stand for a called graph's inputs or outputs."""
+    """List, in a sentence each, the values that cannot stand for a called graph's inputs or
+    outputs.
+    """
     if len(values) != len(others):
         yield f"{len(values)} {what}, graph {graph.name!r} has {len(others)}"
         return

@@ -26,7 +26,7 @@ METADATA = "luciole.equalized"
 """The name of the metadata entry."""
 
 SUFFIX = "/equalized"
-"""What a divided tensor's name ends with."""
+"""Ending of a divided tensor's name."""
 
 _HALF = np.finfo(np.float16)
 _U32 = struct.Struct("<I")
@@ -40,7 +40,7 @@ class Equalized:
     factors: Array
 
     def text(self) -> str:
-        """Say in words between which ends the factors lie."""
+        """Return words on the range of the factors."""
         low, high = float(self.factors.min()), float(self.factors.max())
         return f"equalized: each channel divided by its factor, {low:.3g} to {high:.3g}"
 
@@ -63,7 +63,7 @@ def forget_missing(model: Model) -> None:
     """Remove the notes about tensors that are not there any more."""
     known = _read(model)
     names = {value.name for graph in model.graphs for value in graph.values}
-    kept = {name: found for name, found in known.items() if name in names}
+    kept = {name: note for name, note in known.items() if name in names}
     if len(kept) < len(known):
         _write(model, kept)
 
@@ -73,12 +73,12 @@ def equalized(graph: Graph) -> dict[Value, Equalized]:
     of channels than it has, factors that are not positive and finite.
     """
     known = {} if graph.model is None else _read(graph.model)
-    found = {value: known[value.name] for value in graph.values if value.name in known}
-    return {value: note for value, note in found.items() if _fits(value, note.factors)}
+    notes = {value: known[value.name] for value in graph.values if value.name in known}
+    return {value: note for value, note in notes.items() if _fits(value, note.factors)}
 
 
 def original_name(value: Value, known: Mapping[Value, Equalized]) -> str:
-    """Return what a tensor is called in the network whose contents it holds."""
+    """Return the name of a tensor in the network whose contents it holds."""
     return known[value].original if value in known else value.name
 
 
@@ -94,10 +94,10 @@ def _write(model: Model, known: Mapping[str, Equalized]) -> None:
     model.metadata = [*entries, (METADATA, Buffer(data))] if known else entries
 
 
-def _entry(name: str, found: Equalized) -> bytes:
-    raw, original = (_bytes(text) for text in (name, found.original))
-    factors = np.clip(found.factors, _HALF.smallest_subnormal, _HALF.max)
-    counts = struct.pack("<II", len(original), len(found.factors))
+def _entry(name: str, note: Equalized) -> bytes:
+    raw, original = (_bytes(text) for text in (name, note.original))
+    factors = np.clip(note.factors, _HALF.smallest_subnormal, _HALF.max)
+    counts = struct.pack("<II", len(original), len(note.factors))
     return _U32.pack(len(raw)) + raw + counts + factors.astype("<f2").tobytes()
 
 
@@ -118,7 +118,7 @@ def _read(model: Model) -> dict[str, Equalized]:
 
 def _entries(raw: bytes) -> dict[str, Equalized]:
     (count,), at = _U32.unpack_from(raw, 0), _U32.size
-    found: dict[str, Equalized] = {}
+    notes: dict[str, Equalized] = {}
     for _ in range(count):
         (length,) = _U32.unpack_from(raw, at)
         name, prefix, channels = struct.unpack_from(f"<{length}sII", raw, at + _U32.size)
@@ -126,5 +126,5 @@ def _entries(raw: bytes) -> dict[str, Equalized]:
         (factors,) = struct.unpack_from(f"<{2 * channels}s", raw, at)
         at += 2 * channels
         texts = [part.decode("utf-8", "surrogateescape") for part in (name, name[:prefix])]
-        found[texts[0]] = Equalized(texts[1], np.frombuffer(factors, "<f2").astype(np.float32))
-    return found
+        notes[texts[0]] = Equalized(texts[1], np.frombuffer(factors, "<f2").astype(np.float32))
+    return notes

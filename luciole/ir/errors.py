@@ -1,4 +1,4 @@
-"""Name what can go wrong with a model once its bytes are read."""
+"""Name the errors of a model whose bytes are read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 
 
 SLIPS = (ArithmeticError, LookupError, TypeError, ValueError)
-"""What Python and NumPy raise where a rule meets operands that its author did not think of."""
+"""Exceptions of Python and NumPy where a rule meets operands that its author did not think of."""
 
 
 class DefinitionError(TypeError):
@@ -49,7 +49,7 @@ class UnsupportedError(LucioleError, NotImplementedError):
 
 
 def missing_extra(need: str, extra: str) -> LucioleError:
-    """Say what needs an extra's packages, and how to install them: from the sources, as long as
-    there is no release.
+    """Make the error where an extra's packages are missing, with the command that installs them:
+    from the sources, as long as there is no release.
     """
     return LucioleError(f'{need}: pip install ".[{extra}]" in the folder of luciole\'s sources')

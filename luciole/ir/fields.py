@@ -49,12 +49,12 @@ class Field:
 
     @property
     def schema_name(self) -> str:
-        """What the options table calls this attribute."""
+        """Name of this attribute in the options table."""
         return self.column or self.name
 
     @property
     def label(self) -> str:
-        """What a dump calls this attribute."""
+        """Name of this attribute in a dump."""
         return self.dump or self.name
 
     def __get__(self, op: HasOperands | None, owner: type) -> Any:
@@ -106,7 +106,7 @@ def subgraphs(*, field: str | None = None) -> Any:
 
 
 def for_graphs(held: Any, change: Callable[[Any], Any]) -> Any:
-    """Change what an attribute for graphs holds: one (or its number, or None), or a tuple."""
+    """Change the value of an attribute for graphs: one (or its number, or None), or a tuple."""
     return tuple(map(change, held)) if isinstance(held, tuple) else change(held)
 
 

@@ -1,4 +1,4 @@
-"""Describe what is wrong with a file or a model, in words that people and programs read."""
+"""Describe faults of a file or a model, in words that people and programs read."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ class Finding:
 
 
 def refusal(findings: Sequence[Finding]) -> str | None:
-    """Say the first error and how many more there are, on one line; None where there is none."""
+    """Return the first error and how many more there are, on one line; None where there is none."""
     errors = [f for f in findings if f.severity is Severity.ERROR]
     if not errors:
         return None
-    more = f" (and {len(errors) - 1} more: see luciole verify)" if len(errors) > 1 else ""
-    return f"{errors[0]}{more}"
+    others = f" (and {len(errors) - 1} more: see luciole verify)" if len(errors) > 1 else ""
+    return f"{errors[0]}{others}"

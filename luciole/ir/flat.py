@@ -108,13 +108,13 @@ def restore_graph(graph: Graph, flat: FlatGraph, graphs: Sequence[Graph]) -> Non
     graph.ops = [_restored_op(op, graph, graphs) for op in flat.ops]
     graph.inputs = [graph.values[number] for number in flat.inputs]
     graph.outputs = [graph.values[number] for number in flat.outputs]
-    for value, found in zip(graph.values, flat.values, strict=True):
+    for value, stored in zip(graph.values, flat.values, strict=True):
         value.graph = graph
-        value.users = [Use(graph.ops[number], slot) for number, slot in found.users]
-        scales, points = (None if n is None else graph.values[n] for n in found.block_tensors)
+        value.users = [Use(graph.ops[number], slot) for number, slot in stored.users]
+        scales, points = (None if n is None else graph.values[n] for n in stored.block_tensors)
         value.block_tensors = scales, points
-        if found.producer is not None:
-            value.producer = Producer(graph.ops[found.producer[0]], found.producer[1])
+        if stored.producer is not None:
+            value.producer = Producer(graph.ops[stored.producer[0]], stored.producer[1])
 
 
 def _restored_op(flat: FlatOp, graph: Graph, graphs: Sequence[Graph]) -> Op:

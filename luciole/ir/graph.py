@@ -42,7 +42,7 @@ _LINKS = frozenset({"model", "values", "_inputs", "_outputs", "ops"})
 
 @dataclass(eq=False)
 class Model(Shown):
-    """What a model file holds. ``graphs[0]`` is the main one; ``buffers[0]`` is empty, as files
+    """Contents of a model file. ``graphs[0]`` is the main one; ``buffers[0]`` is empty, as files
     want it. ``use_buffer_offset`` says that constants are to lie behind a file's tables.
     """
 
@@ -74,8 +74,8 @@ class Model(Shown):
         return graph
 
     def replace_buffer(self, old: Buffer, new: Buffer) -> None:
-        """Let a buffer that no tensor and no metadata holds any more make room for another one,
-        which gets its number.
+        """Remove a buffer that no tensor and no metadata holds any more; another one gets its
+        number.
         """
         held = [value.buffer for graph in self.graphs for value in graph.values]
         held += [*(buffer for _, buffer in self.metadata), *self.metadata_buffers]
@@ -167,12 +167,12 @@ class Graph:
         return self.clone()[0]
 
     def own_attributes(self) -> dict[str, Any]:
-        """Gather what a graph is without what it holds and the model around it."""
+        """Gather a graph's attributes without its contents and the model around it."""
         return {name: held for name, held in vars(self).items() if name not in _LINKS}
 
     @property
     def inputs(self) -> list[Value]:
-        """What the caller gives."""
+        """Tensors that the caller gives."""
         return self._inputs
 
     @inputs.setter
@@ -181,7 +181,7 @@ class Graph:
 
     @property
     def outputs(self) -> list[Value]:
-        """What the caller gets."""
+        """Tensors that the caller gets."""
         return self._outputs
 
     @outputs.setter
@@ -280,7 +280,7 @@ class Graph:
         return next(c for c in candidates if c not in taken)
 
     def rename_in_signatures(self, old: Value, new: Value) -> None:
-        """Let the model's signatures speak of another value."""
+        """Name another value in the model's signatures."""
         for signature in self.model.signatures if self.model else ():
             if signature.graph is self:
                 signature.outputs = [(n, new if v is old else v) for n, v in signature.outputs]

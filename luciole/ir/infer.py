@@ -28,7 +28,7 @@ def infer_op(op: Op, *, declared: bool) -> bool:
 
 @contextmanager
 def shapes_given(shapes: Mapping[Value, Shape]) -> Iterator[None]:
-    """Let tensors have other shapes inside, whatever the graph says of theirs."""
+    """Give tensors other shapes inside, whatever the graph has for them."""
     before = {v: (v.dims, v.shape_signature, v.is_unranked) for v in shapes}
     try:
         for value, shape in shapes.items():
@@ -41,8 +41,8 @@ def shapes_given(shapes: Mapping[Value, Shape]) -> Iterator[None]:
 
 @contextmanager
 def open_ranks(graph: Graph) -> Iterator[None]:
-    """Let inputs of which the file gives no rank have none inside, and others to which inference
-    gives none; afterwards they are scalars again, as files say it.
+    """Leave inputs without a rank inside where the file gives none, and tensors to which inference
+    gives none; afterwards they are scalars again, as in files.
     """
     said = {v: (v.dims, v.shape_signature) for v in graph.values if v.has_open_rank}
     try:

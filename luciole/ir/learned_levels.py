@@ -104,10 +104,10 @@ def weight_planes(codes: NDArray[np.integer], bits: int) -> NDArray[np.int32]:
 
 def numbers(bits: NDArray[np.bool_]) -> NDArray[np.uint8]:
     """Compute the code numbers [o, n] of up to 8 bit planes [o, K, n]."""
-    found = np.zeros(bits[:, 0].shape, np.uint8)
+    codes = np.zeros(bits[:, 0].shape, np.uint8)
     for k in range(bits.shape[1]):
-        found |= bits[:, k].astype(np.uint8) << np.uint8(k)
-    return found
+        codes |= bits[:, k].astype(np.uint8) << np.uint8(k)
+    return codes
 
 
 def plane_bytes(shape: tuple[int, ...], bits: int) -> int:

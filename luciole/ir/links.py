@@ -1,4 +1,4 @@
-"""Find what a model speaks of and does not hold: tensors and graphs that edits have left behind."""
+"""Find tensors and graphs that a model names and does not hold: edits have left them behind."""
 
 from __future__ import annotations
 

@@ -45,8 +45,8 @@ class Members(list[T]):
         self._known = None
         return super().pop(index)
 
-    def __iadd__(self, more: Iterable[T]) -> Members[T]:  # type: ignore[override, misc]  # list has two kinds of +
-        self.extend(more)
+    def __iadd__(self, members: Iterable[T]) -> Members[T]:  # type: ignore[override, misc]  # list has two kinds of +
+        self.extend(members)
         return self
 
     def __imul__(self, times: SupportsIndex) -> Members[T]:

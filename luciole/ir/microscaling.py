@@ -63,10 +63,10 @@ def in_blocks(x: Array, dtype: TensorType, axis: int) -> NDArray[np.float32]:
     element, rows = _ELEMENTS[dtype], np.moveaxis(x, axis, -1)
     whole = rows.shape[-1] // BLOCK * BLOCK
     blocks = rows[..., :whole].reshape(*rows.shape[:-1], whole // BLOCK, BLOCK)
-    found = np.empty(rows.shape, np.float32)
-    found[..., :whole] = _rounded(blocks, element).reshape(*rows.shape[:-1], whole)
-    found[..., whole:] = _rounded(rows[..., whole:], element)
-    return np.ascontiguousarray(np.moveaxis(found, -1, axis))
+    rounded = np.empty(rows.shape, np.float32)
+    rounded[..., :whole] = _rounded(blocks, element).reshape(*rows.shape[:-1], whole)
+    rounded[..., whole:] = _rounded(rows[..., whole:], element)
+    return np.ascontiguousarray(np.moveaxis(rounded, -1, axis))
 
 
 def _rounded(blocks: Array, element: _Element) -> NDArray[np.float64]:

@@ -37,7 +37,7 @@ class Minifloat:
         return f"<{self.exponent},{self.mantissa}>"
 
     def faults(self) -> Iterator[str]:
-        """Say what numbers of bits there are not."""
+        """List, in a sentence each, the numbers of bits that are not possible."""
         limits = (("exponent", EXPONENTS), ("mantissa", MANTISSAS))
         for name, possible in limits:
             if getattr(self, name) not in possible:

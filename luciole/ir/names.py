@@ -18,16 +18,16 @@ _PARTS = re.compile(r"[/;]")
 _MOST_PARTS = 64
 """Parts of a name that are looked at; more are in no file seen so far."""
 _PRODUCTS = ("BiasAdd", "MatMul", "Conv2D", "convolution", "depthwise")
-"""What TensorFlow calls the operators of a layer with weights, within the layer's scope."""
+"""TensorFlow's names of the operators of a layer with weights, within the layer's scope."""
 
 
 STRIPPED = "~"
-"""What the number begins with that a tensor is called by whose name was taken off."""
+"""Beginning of the number that names a tensor whose own name was taken off."""
 _NUMBER = re.compile(re.escape(STRIPPED) + "[0-9a-z]+")
 
 
 def is_stripped(name: str) -> bool:
-    """Tell whether a name is a number of ``strip_names``, which says nothing of the tensor."""
+    """Return whether a name is a number of ``strip_names``, which says nothing of the tensor."""
     return _NUMBER.fullmatch(name) is not None
 
 
@@ -43,12 +43,12 @@ def ways(graph: Graph) -> list[Way]:
     that has an argument for every input.
     """
     own = Way([v.name for v in graph.inputs], [(v.name, v) for v in graph.outputs])
-    found = [own] if len(set(own.inputs)) == len(own.inputs) else []
+    listed = [own] if len(set(own.inputs)) == len(own.inputs) else []
     for signature in signatures_of(graph):
         names = {value: name for name, value in signature.inputs}
         if all(value in names for value in graph.inputs):
-            found.append(Way([names[v] for v in graph.inputs], signature.outputs))
-    return found
+            listed.append(Way([names[v] for v in graph.inputs], signature.outputs))
+    return listed
 
 
 def signatures_of(graph: Graph) -> list[Signature]:
@@ -56,16 +56,16 @@ def signatures_of(graph: Graph) -> list[Signature]:
     return [s for s in graph.model.signatures if s.graph is graph] if graph.model else []
 
 
-def by_own_names(graph: Graph, given: Mapping[str, T]) -> dict[str, T]:
-    """Rename what is given for a graph's inputs, by signatures' names as it may be, to what the
-    tensors are called; other names stay.
+def by_own_names(graph: Graph, arguments: Mapping[str, T]) -> dict[str, T]:
+    """Rename a graph's arguments, which may have signatures' names, to the tensors' own; other
+    names stay.
     """
     own = [value.name for value in graph.inputs]
-    for way in ways(graph):
-        if set(way.inputs) <= given.keys():
-            renamed = dict(zip(way.inputs, own, strict=True))
-            return {renamed.get(name, name): it for name, it in given.items()}
-    return dict(given)
+    for call in ways(graph):
+        if set(call.inputs) <= arguments.keys():
+            renamed = dict(zip(call.inputs, own, strict=True))
+            return {renamed.get(name, name): it for name, it in arguments.items()}
+    return dict(arguments)
 
 
 def names_of(value: Value) -> list[str]:
@@ -76,7 +76,7 @@ def names_of(value: Value) -> list[str]:
 
 
 def called(value: Value) -> str:
-    """Say what users call an input or output: as the first signature does, else by its name."""
+    """Return users' name of an input or output: as the first signature has it, else its own."""
     return names_of(value)[0]
 
 
@@ -93,15 +93,16 @@ def fragments(name: str) -> Iterator[str]:
 
 
 def short_names(names: Iterable[str]) -> dict[str, str]:
-    """Shorten names to what tells them apart: to the fewest neighbouring parts that no other of
-    them has. Of several such parts it is the layer's own, the one whose product or bias TensorFlow
-    names behind it, else the first; a name without others beside it has only its own part.
+    """Shorten names to parts that tell them apart: to the fewest neighbouring parts that no other
+    of them has. Of several such parts it is the layer's own, the one whose product or bias
+    TensorFlow names behind it, else the first; a name without others beside it has only its own
+    part.
     """
     known = {name: list(dict.fromkeys(fragments(name))) for name in names}
-    owners = Counter(fragment for found in known.values() for fragment in found)
+    owners = Counter(fragment for parts in known.values() for fragment in parts)
     short = {}
-    for name, found in known.items():
-        unique = [f for f in found if owners[f] == 1]
+    for name, parts in known.items():
+        unique = [f for f in parts if owners[f] == 1]
         counts = list(map(_count, unique))
         fewest = [f for f, count in zip(unique, counts, strict=True) if count == min(counts)]
         first = fewest[0] if fewest and len(known) > 1 else name
@@ -124,5 +125,5 @@ def meant(text: str, names: Collection[str]) -> list[str]:
 
 
 def is_like(name: str, pattern: str) -> bool:
-    """Tell whether a shell pattern is for a name, or for neighbouring parts of it."""
+    """Return whether a shell pattern is for a name, or for neighbouring parts of it."""
     return any(fnmatchcase(fragment, pattern) for fragment in fragments(name))

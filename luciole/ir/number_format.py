@@ -24,7 +24,7 @@ __all__ = ["Affine", "Float", "LearnedLevels", "NumberFormat"]
 
 
 class NumberFormat(Protocol):
-    """What an array's elements are: codes of a few bits that stand for real numbers."""
+    """Format of an array's elements: codes of a few bits that stand for real numbers."""
 
     @property
     def bits(self) -> int:

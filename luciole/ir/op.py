@@ -96,21 +96,23 @@ class Op:
         cls.code, cls.options, cls.custom_code = code, options, custom_code
         _register(cls)
 
-    def __init__(self, *args: Any, **given: Any) -> None:
+    def __init__(self, *args: Any, **keywords: Any) -> None:
         self._setup()
         slots: list[Value | None] = []
         rest = list(args)
         for field in self.operand_fields():
-            value = rest.pop(0) if rest else given.pop(field.name, field.default)
+            value = rest.pop(0) if rest else keywords.pop(field.name, field.default)
             if value is REQUIRED:
                 raise TypeError(f"{type(self).__name__} needs operand {field.name!r}")
             slots.extend(value if field.kind == "operands" else [value])
         while slots and slots[-1] is None and not self.operand_field(len(slots) - 1).explicit:
             slots.pop()
         self.set_operands(slots)
-        self._set_attributes(given)
-        if rest or given:
-            raise TypeError(f"{type(self).__name__} got unknown arguments {sorted(given) or rest}")
+        self._set_attributes(keywords)
+        if rest or keywords:
+            raise TypeError(
+                f"{type(self).__name__} got unknown arguments {sorted(keywords) or rest}"
+            )
 
     def _setup(self) -> None:
         self.operands: tuple[Value | None, ...] = ()
@@ -123,10 +125,10 @@ class Op:
         self.mutating_variable_inputs: tuple[bool, ...] = ()
         self.debug_metadata_index = -1
 
-    def _set_attributes(self, given: dict[str, Any]) -> None:
+    def _set_attributes(self, keywords: dict[str, Any]) -> None:
         for field in self.attr_fields():
-            if field.name in given:
-                setattr(self, field.name, given.pop(field.name))
+            if field.name in keywords:
+                setattr(self, field.name, keywords.pop(field.name))
 
     @classmethod
     def from_operands(cls, slots: Sequence[Value | None], attributes: dict[str, Any]) -> Op:
@@ -165,14 +167,14 @@ class Op:
         return bool(fields) and fields[-1].kind == "operands"
 
     @classmethod
-    def arguments(cls, given: Sequence[Any]) -> list[Any]:
-        """Arrange what stands for operands, in file order, as a function of them takes it: None for
-        absent ones, a tuple for a variadic one.
+    def arguments(cls, operands: Sequence[Any]) -> list[Any]:
+        """Arrange operands in file order as a function of them takes them: None for absent ones, a
+        tuple for a variadic one.
         """
         variadic = cls._is_variadic()
         fixed = len(cls.operand_fields()) - variadic
-        absent = [None] * (fixed - len(given))
-        return [*given[:fixed], *absent, *([tuple(given[fixed:])] if variadic else [])]
+        absent = [None] * (fixed - len(operands))
+        return [*operands[:fixed], *absent, *([tuple(operands[fixed:])] if variadic else [])]
 
     @classmethod
     def attr_fields(cls) -> tuple[Field, ...]:
@@ -212,7 +214,7 @@ class Op:
         return self.clone(self.operands)
 
     def set_operand(self, slot: int, value: Value | None) -> None:
-        """Let an operand be another value (None: absent); both values' users are kept current."""
+        """Set an operand to another value (None: absent); both values' users are kept current."""
         self.set_operands(
             [value if i == slot else old for i, old in enumerate(self.operands)]
             if slot < len(self.operands)
@@ -235,8 +237,8 @@ class Op:
     def called_graphs(self) -> tuple[Graph, ...]:
         """List the graphs that the operator may call, in the order of its attributes."""
         held = (getattr(self, f.name) for f in self.attr_fields() if f.is_graph)
-        given = (graphs if isinstance(graphs, tuple) else (graphs,) for graphs in held)
-        return tuple(graph for graphs in given for graph in graphs if graph is not None)
+        groups = (graphs if isinstance(graphs, tuple) else (graphs,) for graphs in held)
+        return tuple(graph for graphs in groups for graph in graphs if graph is not None)
 
     def attributes(self) -> dict[str, Any]:
         """Return attribute values by attribute name."""
@@ -261,7 +263,7 @@ class Op:
         return op
 
     def own_attributes(self) -> dict[str, Any]:
-        """Gather what an operator is without the tensors and the graph around it."""
+        """Gather an operator's attributes without the tensors and the graph around it."""
         return {name: held for name, held in vars(self).items() if name not in _LINKS}
 
     @classmethod
@@ -289,7 +291,7 @@ class Op:
         return first.dtype
 
     def verify(self, /) -> Iterator[str]:
-        """Say, in a sentence each, which rules attributes or operands break."""
+        """List, in a sentence each, the rules that attributes or operands break."""
         yield from ()
 
     def fold(self, /) -> Array | None:
@@ -338,8 +340,8 @@ class Op:
         return types if isinstance(types, tuple) else (types,) * len(self.result_shapes())
 
     def broken_rules(self) -> Iterator[str]:
-        """List what the class's own ``verify`` says, and where that fails, so; nothing of operands
-        that have no rank.
+        """List the sentences of the class's own ``verify``, and one where it fails; nothing of
+        operands that have no rank.
         """
         try:
             yield from self.verify()
@@ -369,7 +371,7 @@ def _slip(error: Exception) -> str:
 
 
 SLIP = "its rule does not take these operands"
-"""What is said where a rule's author did not think of operands: no case of the fuzzer's may."""
+"""Sentence where a rule's author did not think of operands: no case of the fuzzer's may have it."""
 
 
 def _op_of(graph: Graph, number: int) -> Op:
@@ -404,7 +406,7 @@ _RESERVED = _reserved()
 
 
 def _register(cls: type[Op]) -> None:
-    """Let a class be found by its codes. Raises DefinitionError where one is taken or missing."""
+    """Register a class by its codes. Raises DefinitionError where one is taken or missing."""
     code, name = cls.code, cls.custom_code
     is_custom = code == BuiltinOperator.CUSTOM
     if is_custom and not name:

@@ -1,5 +1,4 @@
-"""Describe what an operator means to a quantizer: where its weights are, and how its result is
-quantized.
+"""Describe an operator for a quantizer: where its weights are, and how its result is quantized.
 
 The rules for results are those of TFLite's 8-bit quantization specification
 (https://ai.google.dev/edge/litert/models/quantization_spec) and, for 16 bits, of its converter.
@@ -156,14 +155,14 @@ FIRST, SECOND = Versions(1, 1), Versions(2, 2)
 
 @dataclass(frozen=True)
 class Quant:
-    """What a quantizer must know about an operator that may compute with integers: in which types
-    its kernels mind no scales (``unscaled``: real numbers have no form there), which operand is
-    the weight (None: it has none), along which axis its output channels lie, which operand is the
-    bias, what binds the scale and zero point of its result, since which versions it does, and which
+    """Facts that a quantizer needs about an operator that may compute with integers: in which types
+    its kernels mind no scales (``unscaled``: real numbers have no form there), which operand is the
+    weight (None: it has none), along which axis its output channels lie, which operand is the bias,
+    what binds the scale and zero point of its result, since which versions it does, and which
     ``input`` a layer multiplies its weight with. With constants of its ``own`` each has an element
-    type and scales that follow from what the operator is. ``saturation`` and ``contrast`` say
-    where its result does not depend on its only operand any more; ``terms`` are the signs of the
-    operands of a sum.
+    type and scales that follow from the operator's class. ``saturation`` and ``contrast`` say where
+    its result does not depend on its only operand any more; ``terms`` are the signs of the operands
+    of a sum.
     """
 
     weight: str | None = None
@@ -182,8 +181,8 @@ class Quant:
     def spoken_of(self) -> tuple[str, ...]:
         """The operands that it names."""
         shared = self.result.operands if isinstance(self.result, Like) else ()
-        given = None if self.weight is None else self.input
-        every = (self.weight, self.bias, *shared, given)
+        multiplied = None if self.weight is None else self.input
+        every = (self.weight, self.bias, *shared, multiplied)
         return tuple(name for name in every if name is not None)
 
     def fixed(self, dtype: TensorType) -> Grid | None:

@@ -55,8 +55,8 @@ class Affine:
 
     @classmethod
     def given(cls, value: Value) -> Affine | None:
-        """Read what a tensor's quantization says, None where it has no scale. A wrong number of
-        zero points is made to fit: ``of`` refuses it.
+        """Read a tensor's quantization, None where it has no scale. A wrong number of zero points
+        is made to fit: ``of`` refuses it.
         """
         scale, points = stored_parameters(value)
         if value.quantization is None or not len(scale):
@@ -66,42 +66,42 @@ class Affine:
 
     @classmethod
     def of(cls, value: Value, name: str, *, only_read: bool = False) -> Affine:
-        """Read what a tensor's quantization says. Raises LucioleError in ``name``'s name where it
-        says nothing, or nothing that can be (``only_read`` as ``faults`` has it).
+        """Read a tensor's quantization. Raises LucioleError in ``name``'s name where it is missing
+        or impossible (``only_read`` as ``faults`` has it).
         """
         for fault in faults(value, name, only_read=only_read):
             raise LucioleError(fault)
-        found = cls.given(value)
-        assert found is not None  # else there was a fault
-        return found
+        affine = cls.given(value)
+        assert affine is not None  # else there was a fault
+        return affine
 
     @classmethod
     def of_tensor(cls, value: Value, name: str) -> Affine:
-        """Read what the quantization of a tensor with one scale says. Raises LucioleError where it
-        has several.
+        """Read the quantization of a tensor with one scale. Raises LucioleError where it has
+        several.
         """
-        found = cls.of(value, name)
-        if found.scale.size != 1:
-            raise LucioleError(f"{name} has {found.scale.size} scales; one is needed")
-        return found
+        affine = cls.of(value, name)
+        if affine.scale.size != 1:
+            raise LucioleError(f"{name} has {affine.scale.size} scales; one is needed")
+        return affine
 
     @classmethod
     def of_weights(cls, value: Value, axis: int, *, any_zero: bool = False) -> Affine:
-        """Read what the quantization of a layer's weights says: one scale, or one for each index of
-        ``axis``, the outputs.
+        """Read the quantization of a layer's weights: one scale, or one for each index of ``axis``,
+        the outputs.
 
         Raises LucioleError for scales of another axis, and for zero points; with ``any_zero``, that
         of one scale may be another than 0.
         """
-        found = cls.of(value, "the weights tensor", only_read=True)
-        if found.scale.size > 1 and found.axis != axis:
+        affine = cls.of(value, "the weights tensor", only_read=True)
+        if affine.scale.size > 1 and affine.axis != axis:
             raise LucioleError(
-                f"the weights tensor has its scales along axis {found.axis}, not {axis}"
+                f"the weights tensor has its scales along axis {affine.axis}, not {axis}"
             )
-        if not found.is_symmetric and (found.scale.size > 1 or not any_zero):
-            points = sorted({int(n) for n in found.zero_point})
+        if not affine.is_symmetric and (affine.scale.size > 1 or not any_zero):
+            points = sorted({int(n) for n in affine.zero_point})
             raise LucioleError(f"the weights tensor has zero points {points}; 0 is needed")
-        return found
+        return affine
 
     @property
     def bits(self) -> int:
@@ -113,9 +113,9 @@ class Affine:
     @property
     def limits(self) -> tuple[int, int]:
         """The smallest and the largest code."""
-        found = integer_range(self.dtype)
-        assert found is not None  # codes are integers
-        return found
+        limits = integer_range(self.dtype)
+        assert limits is not None  # codes are integers
+        return limits
 
     @property
     def range(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -202,13 +202,13 @@ class Affine:
         return replace(self, scale=self.scale[indices], zero_point=self.zero_point[indices])
 
     def shifted(self, dtype: TensorType) -> Affine:
-        """Say the same numbers with another element type of as many bits."""
+        """Return the same numbers with another element type of as many bits."""
         moved = integer_range(dtype)
         assert moved is not None  # codes are integers
         return replace(self, zero_point=self.zero_point + moved[0] - self.limits[0], dtype=dtype)
 
     def same_numbers(self, other: Affine) -> bool:
-        """Tell whether equal codes stand for equal numbers."""
+        """Return whether equal codes stand for equal numbers."""
         same_scale = np.array_equal(self.scale, other.scale)
         same_zero = np.array_equal(self.zero_point, other.zero_point)
         return same_scale and same_zero and (self.scale.size == 1 or self.axis == other.axis)
@@ -231,9 +231,9 @@ class Affine:
 
 def stored_parameters(value: Value) -> tuple[Floats, Points]:
     """Return scales and zero points as a file has them, empty where it has none."""
-    found = value.quantization
-    scale = None if found is None else found.scale
-    points = None if found is None else found.zero_point
+    table = value.quantization
+    scale = None if table is None else table.scale
+    points = None if table is None else table.zero_point
     return (
         np.zeros(0, np.float32) if scale is None else np.asarray(scale, np.float32),
         np.zeros(0, np.int64) if points is None else np.asarray(points, np.int64),
@@ -251,16 +251,14 @@ def vectors(table: QuantizationParameters) -> dict[str, Array | None]:
 
 
 def is_affine(value: Value) -> bool:
-    """Tell whether a tensor has scales: TFLite has plain integers of 16 bits beside quantized
+    """Return whether a tensor has scales: TFLite has plain integers of 16 bits beside quantized
     ones.
     """
     return len(stored_parameters(value)[0]) > 0
 
 
 def affine_of(value: Value) -> Affine | None:
-    """Say how a tensor's integers stand for real numbers, None where they are plain ones or
-    floats.
-    """
+    """Return the quantization of a tensor's integers, None where they are plain ones or floats."""
     return None if integer_range(value.dtype) is None else Affine.given(value)
 
 
@@ -268,8 +266,8 @@ def per_tensor(value: Value, name: str) -> tuple[np.float32, int]:
     """Read the one scale and the zero point of a tensor. Raises LucioleError where it has
     several.
     """
-    found = Affine.of_tensor(value, name)
-    return found.scale[0], int(found.zero_point[0])
+    affine = Affine.of_tensor(value, name)
+    return affine.scale[0], int(affine.zero_point[0])
 
 
 def zero_code(value: Value) -> int:
@@ -293,8 +291,8 @@ def rounded(x: Array | np.floating) -> Array:
 
 
 def faults(value: Value, name: str, *, only_read: bool = False) -> Iterator[str]:
-    """Say what is wrong with a value's scales and zero points; ``name`` says whose they are. Where
-    codes are ``only_read``, a scale may be 0: all its numbers are.
+    """List, in a sentence each, the faults of a value's scales and zero points; ``name`` is its
+    name in them. Where codes are ``only_read``, a scale may be 0: all its numbers are.
     """
     scales, points = stored_parameters(value)
     if value.quantization is None or not len(scales):
@@ -309,11 +307,11 @@ def faults(value: Value, name: str, *, only_read: bool = False) -> Iterator[str]
         yield from _channel_faults(value.shape, axis, len(scales), name)
 
 
-def _axis(value: Value, found: QuantizationParameters) -> int:
+def _axis(value: Value, table: QuantizationParameters) -> int:
     """Find the axis of a tensor's scales: a vector's is its only one, whatever the file says.
     Biases of TFLite Micro's person detection have those of the filter's axis 3.
     """
-    return 0 if len(value.dims) == 1 else found.quantized_dimension
+    return 0 if len(value.dims) == 1 else table.quantized_dimension
 
 
 def _channel_faults(shape: Shape, axis: int, count: int, name: str) -> Iterator[str]:
@@ -325,8 +323,8 @@ def _channel_faults(shape: Shape, axis: int, count: int, name: str) -> Iterator[
 
 
 def misfits(value: Value) -> Iterator[str]:
-    """Say what in a file's numbers of scales and zero points does not fit each other or the
-    tensor.
+    """List, in a sentence each, numbers of scales and zero points in a file that do not fit each
+    other or the tensor.
     """
     scales, points = stored_parameters(value)
     if value.quantization is None or not len(scales):
@@ -341,15 +339,15 @@ def misfits(value: Value) -> Iterator[str]:
 
 
 def absent_axis(value: Value) -> Iterator[str]:
-    """Say where a vector's scales are given for an axis that it has not."""
-    found, (scales, _) = value.quantization, stored_parameters(value)
-    if found is not None and len(scales) > 1 and _axis(value, found) != found.quantized_dimension:
-        given = f"{len(scales)} scales are given for axis {found.quantized_dimension}"
-        yield f"{given}, of a vector: they are taken for its only axis (LiteRT refuses them)"
+    """Report scales of a vector for an axis that it does not have."""
+    table, (scales, _) = value.quantization, stored_parameters(value)
+    if table is not None and len(scales) > 1 and _axis(value, table) != table.quantized_dimension:
+        reason = f"{len(scales)} scales are given for axis {table.quantized_dimension}"
+        yield f"{reason}, of a vector: they are taken for its only axis (LiteRT refuses them)"
 
 
 def impossible_scales(value: Value) -> Iterator[str]:
-    """Say why kernels take none of an integer tensor's scales."""
+    """Report scales of an integer tensor that no kernel takes."""
     scales, _ = stored_parameters(value)
     wrong = scales[~(np.isfinite(scales) & (scales >= 0))]
     if integer_range(value.dtype) is not None and len(wrong):
@@ -357,7 +355,7 @@ def impossible_scales(value: Value) -> Iterator[str]:
 
 
 def zero_scales(value: Value) -> Iterator[str]:
-    """Say that scales of an integer tensor are 0, which stops only operators that divide by
+    """Report scales of an integer tensor that are 0, which stops only operators that divide by
     them.
     """
     scales, _ = stored_parameters(value)
@@ -370,7 +368,7 @@ _HALF = 1 << 31
 
 
 def absurd_points(value: Value) -> Iterator[str]:
-    """Say which zero point of an integer tensor no runtime holds."""
+    """Report a zero point of an integer tensor that no runtime holds."""
     scales, points = stored_parameters(value)
     absurd = points[(points < -_HALF) | (points >= _HALF)]
     if integer_range(value.dtype) is not None and len(scales) and len(absurd):
@@ -378,7 +376,7 @@ def absurd_points(value: Value) -> Iterator[str]:
 
 
 def outside_points(value: Value) -> Iterator[str]:
-    """Say which zero point of an integer tensor its element type does not hold, where runtimes
+    """Report a zero point of an integer tensor that its element type does not hold, where runtimes
     do.
     """
     limits, (scales, points) = integer_range(value.dtype), stored_parameters(value)

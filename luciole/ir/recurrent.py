@@ -1,4 +1,4 @@
-"""Infer what operators with recurrent layers share: extents that their operands have in common."""
+"""Infer shapes of operators with recurrent layers: extents that their operands share."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ def sequence_macs(op: Op) -> int:
     return steps * sum(element_count(v.dims) for v in matrices)
 
 
-def check_extents(given: Mapping[str, Value], extents: Extents, sizes: Sizes) -> None:
+def check_extents(operands: Mapping[str, Value], extents: Extents, sizes: Sizes) -> None:
     """Refuse shapes that disagree with the sizes known so far; learn from them otherwise."""
     for name, names in extents.items():
-        if name in given:
-            _check_shape(given[name], name, names, sizes)
+        if name in operands:
+            _check_shape(operands[name], name, names, sizes)
 
 
 def _check_shape(value: Value, name: str, extents: tuple[str, ...], sizes: Sizes) -> None:
@@ -74,24 +74,24 @@ def _check_shape(value: Value, name: str, extents: tuple[str, ...], sizes: Sizes
     for extent, n in zip(extents, shape, strict=True):
         known = sizes.get(extent)
         if n is not None and known is not None and n != known:
-            found = ((e, sizes.get(e)) for e in extents)
-            wanted = ", ".join(f"{e} {'?' if size is None else size}" for e, size in found)
-            raise ShapeError(f"{name} has shape {shape_text(shape)}, [{wanted}] is needed")
+            known_sizes = ((e, sizes.get(e)) for e in extents)
+            needed = ", ".join(f"{e} {'?' if size is None else size}" for e, size in known_sizes)
+            raise ShapeError(f"{name} has shape {shape_text(shape)}, [{needed}] is needed")
         sizes[extent] = n if known is None else known
 
 
-def lstm_outputs(given: Mapping[str, Value], sizes: Sizes, diagonal: bool = False) -> int | None:
+def lstm_outputs(operands: Mapping[str, Value], sizes: Sizes, diagonal: bool = False) -> int | None:
     """Count the outputs of an LSTM. ``sizes`` knows its batch and inputs.
 
     Raises ShapeError for operands that do not fit together, or that only half of are there.
     """
-    _check_presence(given.keys())
+    _check_presence(operands.keys())
     extents = {
         name: names[:1] if diagonal and name.startswith("recurrent_to_") else names
         for name, names in LSTM.items()
     }
-    check_extents(given, extents, sizes)
-    if "projection_weights" not in given and sizes["outputs"] != sizes["cells"]:
+    check_extents(operands, extents, sizes)
+    if "projection_weights" not in operands and sizes["outputs"] != sizes["cells"]:
         raise ShapeError(
             f"{sizes['cells']} cells give {sizes['outputs']} outputs: without "
             "projection_weights the numbers must be equal"
@@ -99,29 +99,29 @@ def lstm_outputs(given: Mapping[str, Value], sizes: Sizes, diagonal: bool = Fals
     return sizes["outputs"]
 
 
-def _check_presence(given: Container[str]) -> None:
+def _check_presence(names: Container[str]) -> None:
     """Refuse half of what only works together."""
-    of_no_gate = () if INPUT_GATE[0] in given else (PEEPHOLES[0], NORMS[0])
+    of_no_gate = () if INPUT_GATE[0] in names else (PEEPHOLES[0], NORMS[0])
     groups = (INPUT_GATE, *(tuple(n for n in g if n not in of_no_gate) for g in (PEEPHOLES, NORMS)))
     for group in groups:
-        here = [name for name in group if name in given]
-        missing = [name for name in group if name not in given]
+        here = [name for name in group if name in names]
+        missing = [name for name in group if name not in names]
         if here and missing:
             raise ShapeError(f"{missing[0]} is absent and {here[0]} is given: both or neither")
     for name, base in (
         *((n, INPUT_GATE[0]) for n in of_no_gate),
         ("projection_bias", "projection_weights"),
     ):
-        if name in given and base not in given:
+        if name in names and base not in names:
             raise ShapeError(f"{name} is given without {base}: it would have no effect")
 
 
-def rnn_outputs(given: Mapping[str, Value], sizes: Sizes) -> int | None:
+def rnn_outputs(operands: Mapping[str, Value], sizes: Sizes) -> int | None:
     """Count the units of a basic recurrent layer. ``sizes`` knows its batch and inputs.
 
     Raises ShapeError for operands that do not fit together.
     """
-    check_extents(given, RNN, sizes)
+    check_extents(operands, RNN, sizes)
     return sizes["units"]
 
 
@@ -143,22 +143,22 @@ class BothWays:
         self, outputs_of: Callable[[Mapping[str, Value], Sizes], int | None], merged: bool
     ) -> tuple[Shape, ...]:
         """Infer the shapes of both results, or the one of both together."""
-        ahead, back = (self._outputs(way, outputs_of) for way in WAYS)
+        ahead, back = (self._outputs(direction, outputs_of) for direction in WAYS)
         time = self.input.shape[:2]
         if not merged:
             return ((*time, ahead), (*time, back))
         return ((*time, None if ahead is None or back is None else ahead + back),)
 
     def _outputs(
-        self, way: str, outputs_of: Callable[[Mapping[str, Value], Sizes], int | None]
+        self, direction: str, outputs_of: Callable[[Mapping[str, Value], Sizes], int | None]
     ) -> int | None:
-        own = directed(self.given, way)
+        own = directed(self.given, direction)
         meets = any(name in directed(self.given, w) for name in self.auxiliary for w in WAYS)
         first, second, inputs = rank(self.input, "input", 3)
         other = self._other_shape()
         if other is None and meets:
             raise ShapeError("there are weights for an auxillary input, and no such input")
-        if way == "bw" and other is not None and not meets:
+        if direction == "bw" and other is not None and not meets:
             inputs = other[2]
         sizes: Sizes = {"batch": second if self.time_major else first, "inputs": inputs}
         outputs = outputs_of(own, sizes)
@@ -191,23 +191,27 @@ WAYS = ("fw", "bw")
 V = TypeVar("V")
 
 
-def directed(given: Mapping[str, V], way: str) -> dict[str, V]:
+def directed(operands: Mapping[str, V], direction: str) -> dict[str, V]:
     """List the operands of one direction, by the names that they have where there is but one."""
-    own = {n.removeprefix(f"{way}_"): v for n, v in given.items() if n.startswith(f"{way}_")}
+    own = {
+        n.removeprefix(f"{direction}_"): v
+        for n, v in operands.items()
+        if n.startswith(f"{direction}_")
+    }
     if "activation_state" in own:
         own["output_state"] = own.pop("activation_state")
     return own
 
 
 def clip_faults(**limits: float) -> Iterator[str]:
-    """Say, in a sentence each, which limits cannot be one."""
+    """List, in a sentence each, the limits that cannot be one."""
     for name, limit in limits.items():
         if not limit >= 0:
             yield f"{name} is {limit}; it must be 0 (no clipping) or positive"
 
 
 def state_faults(**states: Value | None) -> Iterator[str]:
-    """Say, in a sentence each, which states are not kept from run to run."""
+    """List, in a sentence each, the states that are not kept from run to run."""
     for name, value in states.items():
         if value is not None and not value.is_variable:
             yield f"{name} {value.name!r} is not a variable tensor: it must be one"

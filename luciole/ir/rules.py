@@ -21,8 +21,8 @@ def rank(value: Value, what: str, *allowed: int) -> Shape:
     ones.
     """
     if len(value.shape) not in allowed:
-        wanted = " or ".join(map(str, allowed))
-        raise ShapeError(f"{what} has shape {shape_text(value.shape)}, rank {wanted} is needed")
+        needed = " or ".join(map(str, allowed))
+        raise ShapeError(f"{what} has shape {shape_text(value.shape)}, rank {needed} is needed")
     return value.shape
 
 
@@ -99,8 +99,8 @@ def same_extent(axis: int, extents: Sequence[int | None]) -> int | None:
     """Find the extent that several tensors share along an axis, None where all are unknown."""
     known = {n for n in extents if n is not None}
     if len(known) > 1:
-        found = ", ".join("?" if n is None else str(n) for n in extents)
-        raise ShapeError(f"axis {axis} of the inputs has {found} elements, they must be as many")
+        listed = ", ".join("?" if n is None else str(n) for n in extents)
+        raise ShapeError(f"axis {axis} of the inputs has {listed} elements, they must be as many")
     return known.pop() if known else None
 
 

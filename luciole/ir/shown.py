@@ -11,7 +11,7 @@ _drawers: list[Drawer] = []
 
 
 def show_with(drawer: Drawer) -> None:
-    """Let a drawer draw everything from now on."""
+    """Set the drawer that draws everything from now on."""
     _drawers[:] = [drawer]
 
 

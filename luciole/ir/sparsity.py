@@ -66,16 +66,16 @@ def dense(value: Value) -> Array:
 
 
 def fault(value: Value) -> str | None:
-    """Say why a sparse constant's elements do not make up the tensor, None where they do."""
+    """Return why a sparse constant's elements do not make up the tensor, None where they do."""
     try:
         _layout(value)
-    except _FaultError as found:
-        return str(found)
+    except _FaultError as error:
+        return str(error)
     return None
 
 
 class _FaultError(Exception):
-    """What is wrong with a table."""
+    """A table is damaged; the sentence says where."""
 
 
 def _raw(value: Value) -> NDArray[np.uint8]:
@@ -91,11 +91,11 @@ def _layout(value: Value) -> tuple[list[Level], int]:
         raise _FaultError(f"it has {reason}")
     levels = _levels(value.sparsity, value.dims)
     count = _count(levels) if element_count(value.dims) else 0
-    wanted, found = dtypes.byte_count(value.dtype, count), len(_raw(value))
-    if wanted is None:
+    needed, held = dtypes.byte_count(value.dtype, count), len(_raw(value))
+    if needed is None:
         raise _FaultError(f"values of {value.dtype.name} have no array form")
-    if wanted != found:
-        raise _FaultError(f"{count} values are listed, the buffer has {found} bytes")
+    if needed != held:
+        raise _FaultError(f"{count} values are listed, the buffer has {held} bytes")
     return levels, count
 
 
@@ -105,16 +105,16 @@ def _check_size(value: Value) -> None:
         raise _FaultError(f"all elements would take {whole} bytes, {MOST_BYTES} are allowed")
 
 
-def _levels(found: SparsityParameters, shape: tuple[int, ...]) -> list[Level]:
+def _levels(parameters: SparsityParameters, shape: tuple[int, ...]) -> list[Level]:
     """Arrange the dimensions as they are traversed, each of which fits the tensor."""
-    order, blocks = (_listed(a) for a in (found.traversal_order, found.block_map))
-    metadata, rank = found.dim_metadata or [], len(shape)
+    order, blocks = (_listed(a) for a in (parameters.traversal_order, parameters.block_map))
+    metadata, rank = parameters.dim_metadata or [], len(shape)
     if not rank:
         raise _FaultError("a tensor without axes has no zeros to leave out")
-    wanted = [*range(rank), *range(rank, rank + len(blocks))]
-    if sorted(order[:rank]) + sorted(order[rank:]) != wanted or len(metadata) != len(wanted):
+    axes = [*range(rank), *range(rank, rank + len(blocks))]
+    if sorted(order[:rank]) + sorted(order[rank:]) != axes or len(metadata) != len(axes):
         raise _FaultError(
-            f"traversal_order is {order}, with {len(metadata)} dimensions of {len(wanted)}"
+            f"traversal_order is {order}, with {len(metadata)} dimensions of {len(axes)}"
         )
     if len(set(blocks)) != len(blocks) or not set(blocks) <= set(range(rank)):
         raise _FaultError(f"block_map is {blocks}, the tensor has {rank} axes")

@@ -26,11 +26,11 @@ OBJECTS: np.dtype[Any] = np.dtype(object)
 
 def decode(raw: NDArray[np.uint8]) -> list[bytes] | None:
     """Read the texts of a buffer, None where it holds none."""
-    found = ends(raw)
-    if found is None:
+    offsets = ends(raw)
+    if offsets is None:
         return None
     content = raw.tobytes()
-    return [content[a:b] for a, b in pairwise(found.tolist())]
+    return [content[a:b] for a, b in pairwise(offsets.tolist())]
 
 
 def ends(raw: NDArray[np.uint8]) -> NDArray[np.int32] | None:
@@ -43,9 +43,9 @@ def ends(raw: NDArray[np.uint8]) -> NDArray[np.int32] | None:
     count = int(head[0]) if len(head) else -1
     if not 0 <= count <= len(head) - 2:
         return None
-    found = head[1 : count + 2]
-    inside = found[0] >= 4 * (count + 2) and found[-1] <= len(raw)
-    return found if inside and bool((found[1:] >= found[:-1]).all()) else None
+    offsets = head[1 : count + 2]
+    inside = offsets[0] >= 4 * (count + 2) and offsets[-1] <= len(raw)
+    return offsets if inside and bool((offsets[1:] >= offsets[:-1]).all()) else None
 
 
 def encode(texts: Sequence[bytes]) -> NDArray[np.uint8]:
@@ -67,14 +67,14 @@ def encoded_bytes(texts: Sequence[bytes]) -> int:
 def array_of(texts: Iterable[bytes | str], shape: tuple[int, ...]) -> Texts:
     """Make an array of texts, given in C order. Raises ValueError for another number of them."""
     listed = list(texts)
-    found = np.empty(len(listed), OBJECTS)
-    found[:] = listed
-    return found.reshape(shape)
+    array = np.empty(len(listed), OBJECTS)
+    array[:] = listed
+    return array.reshape(shape)
 
 
 def given(texts: object) -> Texts:
-    """Take what a caller gives for a string tensor: an array (of NumPy's S, U, StringDType or
-    objects) or nested lists of bytes and str, which become UTF-8.
+    """Make an array of a caller's texts for a string tensor: an array (of NumPy's S, U, StringDType
+    or objects) or nested lists of bytes and str, which become UTF-8.
 
     Raises TypeError for an element that is neither, ValueError for a str that UTF-8 has not.
     """
@@ -91,7 +91,7 @@ def _bytes(text: object) -> bytes:
 
 
 def is_texts(array: NDArray[Any]) -> bool:
-    """Tell whether an array holds texts and nothing else."""
+    """Return whether an array holds texts and nothing else."""
     return array.dtype == OBJECTS and all(type(text) is bytes for text in array.flat)
 
 
@@ -103,7 +103,9 @@ def memory_of(texts: Texts) -> int:
 
 
 def most_memory(count: int, size: int) -> int:
-    """Bound the bytes that so many texts of ``size`` bytes together take, before they are made."""
+    """Bound the bytes that ``count`` texts of ``size`` bytes together take, before they are
+    made.
+    """
     return count * (sys.getsizeof(b"") + OBJECTS.itemsize) + size
 
 

@@ -25,17 +25,17 @@ class UnknownOp(Op):
     variadic_results = True
     stateful = True
 
-    def __init__(self, number: int, inputs: Sequence[Value | None] = (), **given: Any) -> None:
+    def __init__(self, number: int, inputs: Sequence[Value | None] = (), **keywords: Any) -> None:
         self._setup()
         self.set_operands(inputs)
         self.number = number
-        self.custom: str | None = given.get("custom_code")
-        self.options_table: Table | None = given.get("options_table")
-        self.options_2: Table | None = given.get("options_2")
-        self.custom_options: Any = given.get("custom_options")
-        self.custom_options_format: int = given.get("custom_options_format", 0)
-        self.reason: str | None = given.get("reason")
-        self.operands_fit: bool = given.get("operands_fit", True)
+        self.custom: str | None = keywords.get("custom_code")
+        self.options_table: Table | None = keywords.get("options_table")
+        self.options_2: Table | None = keywords.get("options_2")
+        self.custom_options: Any = keywords.get("custom_options")
+        self.custom_options_format: int = keywords.get("custom_options_format", 0)
+        self.reason: str | None = keywords.get("reason")
+        self.operands_fit: bool = keywords.get("operands_fit", True)
 
     @property
     def kind(self) -> str:

@@ -159,7 +159,7 @@ class Value:
         return Value.restored(attributes | tables)
 
     def own_attributes(self) -> dict[str, Any]:
-        """Gather what a tensor is without the graph around it."""
+        """Gather a tensor's attributes without the graph around it."""
         return {name: held for name, held in vars(self).items() if name not in _LINKS}
 
     @classmethod
@@ -238,11 +238,11 @@ class Value:
         if not self.is_constant or self.sparsity is not None:
             return None
         raw = self._stored()
-        wanted = dtypes.byte_count(self.dtype, element_count(self.dims))
-        if wanted is not None and wanted != len(raw):
+        needed = dtypes.byte_count(self.dtype, element_count(self.dims))
+        if needed is not None and needed != len(raw):
             raise GraphError(
                 f"tensor {self.name!r}: {shape_text(self.dims)} of {self.dtype.name} "
-                f"takes {wanted} bytes, "
+                f"takes {needed} bytes, "
                 f"its buffer has {len(raw)}"
             )
         self._refuse_impossible()
@@ -265,14 +265,14 @@ class Value:
         return strings.array_of(strings.decode(self._stored()) or (), self.dims)
 
     def text_fault(self) -> str | None:
-        """Say why the buffer of a constant of type STRING does not hold its texts, None where it
+        """Return why the buffer of a constant of type STRING does not hold its texts, None where it
         does.
         """
-        found, wanted = strings.ends(self._stored()), element_count(self.dims)
-        if found is not None and len(found) == wanted + 1:
+        offsets, count = strings.ends(self._stored()), element_count(self.dims)
+        if offsets is not None and len(offsets) == count + 1:
             return None
-        holds = "is damaged" if found is None else f"holds {len(found) - 1}"
-        return f"{shape_text(self.dims)} of STRING takes {wanted} texts, its buffer {holds}"
+        holds = "is damaged" if offsets is None else f"holds {len(offsets) - 1}"
+        return f"{shape_text(self.dims)} of STRING takes {count} texts, its buffer {holds}"
 
     def _stored(self) -> NDArray[np.uint8]:
         raw = self.buffer.data if self.buffer is not None else None
@@ -380,8 +380,8 @@ _LARGEST_ARRAY = 2**62
 
 
 def impossible(dims: Sequence[int], itemsize: int = _WIDEST) -> str | None:
-    """Say why no array has these extents, None where one may. An extent of 0 hides no
-    absurd one.
+    """Return why no array has these extents, None where one may. An extent of 0 hides no absurd
+    one.
     """
     if len(dims) > MOST_AXES:
         return f"{len(dims)} axes, at most {MOST_AXES} are possible"
@@ -406,12 +406,12 @@ def shape_text(shape: Shape) -> str:
 
 
 def compatible(a: Shape, b: Shape) -> bool:
-    """Tell whether two shapes can be the same; an unknown extent or rank fits any."""
+    """Return whether two shapes can be the same; an unknown extent or rank fits any."""
     if a is UNRANKED or b is UNRANKED:
         return True
     return len(a) == len(b) and all(None in (m, n) or m == n for m, n in zip(a, b, strict=True))
 
 
 def has_batch_axis(value: Value) -> bool:
-    """Tell whether a tensor's first axis counts records: it is 1 or unknown."""
+    """Return whether a tensor's first axis counts records: it is 1 or unknown."""
     return bool(value.shape) and value.shape[0] in (None, 1)

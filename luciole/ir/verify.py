@@ -107,10 +107,10 @@ def _buffer(value: Value, path: str) -> Iterator[Finding]:
         return
     if value.sparsity is not None and not value.is_variable:  # only constants may leave zeros out
         return
-    wanted = byte_count(value.dtype, element_count(value.dims))
-    if wanted is not None and wanted != len(value.buffer):
+    needed = byte_count(value.dtype, element_count(value.dims))
+    if needed is not None and needed != len(value.buffer):
         sentence = (
-            f"{shape_text(value.dims)} of {value.dtype.name} takes {wanted} bytes, "
+            f"{shape_text(value.dims)} of {value.dtype.name} takes {needed} bytes, "
             f"its buffer has {len(value.buffer)}"
         )
         yield Finding(Severity.ERROR, "BUFFER_SIZE", path, sentence)
@@ -194,8 +194,8 @@ def _unknown(op: UnknownOp, path: str) -> Iterator[Finding]:
 
 
 def _known(op: Op, path: str, doubtful: bool) -> Iterator[Finding]:
-    """List what is wrong with an operator. ``doubtful``: the file's shape of an operand is not what
-    is computed, so that a shape rule that is broken here need not be when the model runs.
+    """List the faults of an operator. ``doubtful``: the file's shape of an operand is not what is
+    computed, so that a shape rule that is broken here need not be when the model runs.
     """
     missing = list(_missing_operands(op))
     if missing:
@@ -243,22 +243,26 @@ def _known(op: Op, path: str, doubtful: bool) -> Iterator[Finding]:
 
 def _missing_operands(op: Op) -> Iterator[str]:
     """List operands that must be there: others may be left out, but none of a variadic one."""
-    given = dict(op.named_operands())
+    operands = dict(op.named_operands())
     for field in op.operand_fields():
-        if field.kind == "operand" and field.default is REQUIRED and given.get(field.name) is None:
+        if (
+            field.kind == "operand"
+            and field.default is REQUIRED
+            and operands.get(field.name) is None
+        ):
             yield field.name
-    for slot, (name, value) in enumerate(given.items()):
+    for slot, (name, value) in enumerate(operands.items()):
         if value is None and op.operand_field(slot).kind == "operands":
             yield name
 
 
 def wrong_operand_types(op: Op) -> Iterator[str]:
-    """Say which operands are of an element type that the operator does not take."""
+    """List operands of an element type that the operator does not take."""
     for slot, (name, value) in enumerate(op.named_operands()):
         allowed = op.operand_field(slot).dtypes
         if value is not None and allowed and value.dtype not in allowed:
-            wanted = " or ".join(t.name for t in allowed)
-            yield f"{op}: {name} {value.name!r} is {value.dtype.name}, {wanted} is needed"
+            needed = " or ".join(t.name for t in allowed)
+            yield f"{op}: {name} {value.name!r} is {value.dtype.name}, {needed} is needed"
 
 
 def _order(graph: Graph, path: str) -> Iterator[Finding]:
@@ -278,8 +282,8 @@ def _order(graph: Graph, path: str) -> Iterator[Finding]:
 
 
 def _undefined(op: Op, value: Value, path: str) -> Finding:
-    """Say that an operand is not there. What nothing computes may be room to work in for an
-    operator that is not known: Ethos-U's has such.
+    """Report an operand that is not there. A tensor that nothing computes may be room to work in
+    for an operator that is not known: Ethos-U's has one.
     """
     operand = f"{op}: operand {value.name!r}"
     if value.producer is not None:

@@ -7,7 +7,7 @@ from luciole.ir.value import Value
 
 
 def is_fixed(value: Value) -> bool:
-    """Tell whether nothing that a caller feeds reaches a tensor."""
+    """Return whether nothing that a caller feeds reaches a tensor."""
     pending, seen = [value], {value}
     while pending:
         value = pending.pop()

@@ -28,12 +28,12 @@ class Decoded:
 
     def values(self) -> Array:
         """Compute the numbers that the codes stand for, in the tensor's shape."""
-        found = self.format.decode(self.codes).astype(np.float32)
-        return np.moveaxis(found, 0, self.axis)
+        numbers = self.format.decode(self.codes).astype(np.float32)
+        return np.moveaxis(numbers, 0, self.axis)
 
 
 def is_decoder(op: Op | None) -> bool:
-    """Tell whether an operator does nothing but read numbers from constant codes."""
+    """Return whether an operator does nothing but read numbers from constant codes."""
     if not isinstance(op, MinifloatDecode | LevelsDecode):
         return False
     return all(v is None or v.is_constant for v in op.operands)

@@ -40,7 +40,7 @@ def endless_tensors(graph: Graph) -> dict[Value, Signs]:
     """Find the tensors that may hold infinities, or numbers that stand for them, because constants
     do, these constants among them, and the signs.
     """
-    signs = {value: found for value in _constants(graph) if (found := _signs_of(value))}
+    signs = {value: own for value in _constants(graph) if (own := _signs_of(value))}
     for op in graph.ops if signs else ():
         made = _signs_made(op, signs) - {0}
         if made:

@@ -9,15 +9,15 @@ from luciole.ir.analysis.weights import is_layer
 
 
 def is_first(op: Op) -> bool:
-    """Tell whether a layer reads what the network is fed: an input, or what operators that are no
+    """Return whether a layer reads what the network is fed: an input, or what operators that are no
     layers make of inputs (a TRANSPOSE, a normalization), with no other layer on any way there.
     """
     return _is_end(op.operands, lambda value: value.is_input, _makers)
 
 
 def is_last(op: Op) -> bool:
-    """Tell whether a layer's result is the network's answer: an output, or what operators that are
-    no layers make one of (a SOFTMAX, a RESHAPE), with no other layer on any way there.
+    """Return whether a layer's result is the network's answer: an output, or what operators that
+    are no layers make one of (a SOFTMAX, a RESHAPE), with no other layer on any way there.
     """
     return _is_end(op.results, lambda value: value.is_output, _readers)
 
@@ -27,7 +27,7 @@ def _is_end(
     is_outermost: Callable[[Value], bool],
     beyond: Callable[[Value], Iterator[tuple[Op, Iterable[Value | None]]]],
 ) -> bool:
-    """Tell whether ways from tensors outward reach an end, and none of them a layer."""
+    """Return whether ways from tensors outward reach an end, and none of them a layer."""
     left = [value for value in values if value is not None]
     if any(map(is_outermost, left)):
         return True

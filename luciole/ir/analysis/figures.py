@@ -20,22 +20,22 @@ def macs(op: Op) -> int | None:
 def parameters(op: Op) -> dict[Value, int]:
     """List the constants that an operator computes with, and the numbers in each.
 
-    Learned levels count as the weights that they stand for; scales, zero points and what tells
-    shapes, axes and indices are no parameters.
+    Learned levels count as the weights that they stand for; scales, zero points, and
+    constants for shapes, axes and indices are no parameters.
     """
     packed = op.weight_shape() if op.results else None
     if packed is not None:
         slots = dict(op.named_operands())
         weights, bias = slots["weights_binary"], slots.get("bias")
-        found = {weights: element_count(packed)}
-        found |= {} if bias is None else {bias: element_count(bias.dims)}
-        return {v: n for v, n in found.items() if v is not None and v.is_constant}
+        counts = {weights: element_count(packed)}
+        counts |= {} if bias is None else {bias: element_count(bias.dims)}
+        return {v: n for v, n in counts.items() if v is not None and v.is_constant}
     operands = {v for v in op.operands if v is not None and v.is_constant and _is_number(v)}
     return {value: element_count(value.dims) for value in operands}
 
 
 def _is_number(value: Value) -> bool:
-    """Tell whether a constant holds numbers: integers of 32 and 64 bits do where they have a
+    """Return whether a constant holds numbers: integers of 32 and 64 bits do where they have a
     scale.
     """
     return is_affine(value) or value.dtype not in INDEX

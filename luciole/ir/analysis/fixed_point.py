@@ -46,8 +46,8 @@ def quantize_multiplier(
     multiplier, shift = np.where(full, multiplier / 2, multiplier), shift + full
     small = shift < -BITS
     if not np.isfinite(factors).all() or (shift > largest_shift).any():
-        found = f"scales make a factor of {np.abs(factors).max()}"
-        raise LucioleError(f"{found}; up to 2^{largest_shift} is needed")
+        reason = f"scales make a factor of {np.abs(factors).max()}"
+        raise LucioleError(f"{reason}; up to 2^{largest_shift} is needed")
     multiplier, shift = np.where(small, 0, multiplier), np.where(small, 0, shift)
     return multiplier.astype(np.int32), shift.astype(np.int32)
 
@@ -58,17 +58,17 @@ def mean_multiplier(scale: np.float32, to: np.float32, count: int) -> tuple[Inte
     With a count of 1 they are those of scale / to.
     """
     multiplier, shift = quantize_multiplier(float(scale) / float(to))
-    more = min(count.bit_length() - 1, 32, 31 + int(shift))
-    reduced = (int(multiplier) << more) // count
-    return np.asarray(reduced, np.int32), np.asarray(shift - more, np.int32)
+    extra_bits = min(count.bit_length() - 1, 32, 31 + int(shift))
+    reduced = (int(multiplier) << extra_bits) // count
+    return np.asarray(reduced, np.int32), np.asarray(shift - extra_bits, np.int32)
 
 
 def rounding_divide(x: ArrayLike, exponent: ArrayLike) -> Integers:
     """Compute x / 2^exponent, halves away from zero: gemmlowp's RoundingDivideByPOT."""
     wide, down = np.asarray(x, np.int64), np.asarray(exponent, np.int64)
     mask = (np.int64(1) << down) - 1
-    more = (wide & mask) > (mask >> 1) + (wide < 0)
-    return ((wide >> down) + more).astype(np.int32)
+    rounds_up = (wide & mask) > (mask >> 1) + (wide < 0)
+    return ((wide >> down) + rounds_up).astype(np.int32)
 
 
 def high_multiply(x: ArrayLike, multiplier: ArrayLike) -> Integers:
@@ -146,9 +146,9 @@ def fixed_result(op: Op, dtype: TensorType) -> Grid:
     """Return the one scale and zero point that kernels give to an operator's results of this
     type.
     """
-    found = None if op.quant is None else op.quant.fixed(dtype)
-    assert found is not None, "an operator whose results are fixed says so"
-    return found
+    grid = None if op.quant is None else op.quant.fixed(dtype)
+    assert grid is not None, "an operator whose results are fixed says so"
+    return grid
 
 
 def requantized(

@@ -7,10 +7,10 @@ from luciole.schema.enums import TensorType
 
 
 def is_between(value: Value) -> bool:
-    """Tell whether a tensor holds numbers that are computed, neither a constant nor a state."""
+    """Return whether a tensor holds numbers that are computed, neither a constant nor a state."""
     return is_float(value) and not value.is_constant and not value.is_variable
 
 
 def is_float(value: Value | None) -> bool:
-    """Tell whether a tensor, if there is one, holds numbers that may become integers."""
+    """Return whether a tensor, if there is one, holds numbers that may become integers."""
     return value is not None and value.dtype == TensorType.FLOAT32

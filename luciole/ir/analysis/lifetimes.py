@@ -48,18 +48,18 @@ def lifetimes(
     Inputs, outputs and variables last for good, and everything does with ``keep``.
     """
     end = len(ops)
-    found = {v: Lifetime(-1, end) for v in graph.inputs}
-    found |= {v: Lifetime(-1, end) for v in graph.values if v.is_variable}
+    lives = {v: Lifetime(-1, end) for v in graph.inputs}
+    lives |= {v: Lifetime(-1, end) for v in graph.values if v.is_variable}
     for number, op in enumerate(ops):
         for value in op.operands:
             place = None if value is None else shared.get(value, value)
-            if place in found:
-                found[place] = Lifetime(found[place].first, max(found[place].last, number))
+            if place in lives:
+                lives[place] = Lifetime(lives[place].first, max(lives[place].last, number))
         for value in op.results:
             if value not in shared and None not in value.shape:
-                found[value] = Lifetime(-1 if keep else number, end if keep else number)
+                lives[value] = Lifetime(-1 if keep else number, end if keep else number)
     for value in graph.outputs:
         place = shared.get(value, value)
-        if place in found:
-            found[place] = Lifetime(found[place].first, end)
-    return found
+        if place in lives:
+            lives[place] = Lifetime(lives[place].first, end)
+    return lives

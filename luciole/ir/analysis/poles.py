@@ -40,7 +40,7 @@ def refused_pole(op: Op, grids: Mapping[str, Affine] | None = None) -> Pole | No
 
 
 def _meets(value: Value, affine: Affine, pole: Pole) -> bool:
-    """Tell whether a tensor may hold integers whose signs are refused."""
+    """Return whether a tensor may hold integers whose signs are refused."""
     codes = value.data
     if codes is not None and value.dtype != affine.dtype:
         codes = affine.encode(codes)

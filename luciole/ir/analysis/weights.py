@@ -60,17 +60,17 @@ def weights_of(op: Op) -> Weights[NumberFormat] | None:
     value, axis = weight_constant(op), op.quant.axis
     if value is None:
         return _of_codes(op, axis)
-    found = None if _is_shuffled(op) else _format(value, axis)
-    if found is None:
+    number_format = None if _is_shuffled(op) else _format(value, axis)
+    if number_format is None:
         return None
     data = value.data if value.sparsity is None else sparsity.dense(value)
     if data is None or not -data.ndim <= axis < data.ndim:
         return None
     rows = np.moveaxis(data, axis, 0)
     codes = rows.reshape(len(rows), -1)
-    if isinstance(found, Affine) and _is_misnamed(op, found):
-        codes, found = codes.view(np.int8), replace(found, dtype=TensorType.INT8)
-    return Weights(codes, found, rows.shape[1:])
+    if isinstance(number_format, Affine) and _is_misnamed(op, number_format):
+        codes, number_format = codes.view(np.int8), replace(number_format, dtype=TensorType.INT8)
+    return Weights(codes, number_format, rows.shape[1:])
 
 
 def learned_weights(op: Op) -> Weights[LearnedLevels] | None:
@@ -85,7 +85,7 @@ def learned_weights(op: Op) -> Weights[LearnedLevels] | None:
 
 
 def has_levels(op: Op) -> bool:
-    """Tell whether an operator is a layer with learned levels, be they read by another one."""
+    """Return whether an operator is a layer with learned levels, be they read by another one."""
     if isinstance(op, LQFullyConnected | LQConv2D | BCQFullyConnected):
         return True
     value = coded_weight(op)
@@ -94,12 +94,12 @@ def has_levels(op: Op) -> bool:
 
 
 def has_weights(op: Op) -> bool:
-    """Tell whether an operator is a layer: one of its operands is declared as the weight."""
+    """Return whether an operator is a layer: one of its operands is declared as the weight."""
     return op.quant is not None and op.quant.weight is not None
 
 
 def is_layer(op: Op) -> bool:
-    """Tell whether an operator multiplies matrices, whether or not one of them is declared as the
+    """Return whether an operator multiplies matrices, whether or not one of them is declared as the
     weight.
     """
     return has_weights(op) or op.macs() is not None
@@ -136,53 +136,55 @@ def input_levels(op: Op) -> LearnedLevels | None:
 
 
 def _format(value: Value, axis: int) -> NumberFormat | None:
-    """Read what the elements of a constant are, their ``axis`` moved to the front."""
+    """Read the number format of a constant's elements, their ``axis`` moved to the front."""
     if value.dtype in (TensorType.FLOAT16, TensorType.FLOAT32, TensorType.FLOAT64):
         return Float(value.dtype)
     if blocks_of(value) is not None:
         return Blockwise.given(value) if axis == 0 else None
     if Affine.given(value) is None:
         return None
-    found = Affine.of(value, "the weights tensor", only_read=True)
-    if found.scale.size > 1 and found.axis != axis % len(value.dims):
-        raise LucioleError(f"the weights tensor has its scales along axis {found.axis}, not {axis}")
-    return replace(found, axis=0)
+    affine = Affine.of(value, "the weights tensor", only_read=True)
+    if affine.scale.size > 1 and affine.axis != axis % len(value.dims):
+        raise LucioleError(
+            f"the weights tensor has its scales along axis {affine.axis}, not {axis}"
+        )
+    return replace(affine, axis=0)
 
 
 def _is_shuffled(op: Op) -> bool:
-    """Tell whether weights are laid out as only some kernels know them."""
+    """Return whether weights are laid out as only some kernels know them."""
     plain = FullyConnectedOptionsWeightsFormat.DEFAULT
     return isinstance(op, FullyConnected) and op.weights_format != plain
 
 
-def _is_misnamed(op: Op, found: Affine) -> bool:
-    """Tell whether weights are called UINT8, but their bytes are signed: under a float input, in
+def _is_misnamed(op: Op, affine: Affine) -> bool:
+    """Return whether weights are called UINT8, but their bytes are signed: under a float input, in
     files from before TFLite had INT8.
     """
-    first, (_, points) = op.operands[0], found.parameters
+    first, (_, points) = op.operands[0], affine.parameters
     is_float = first is not None and first.dtype == TensorType.FLOAT32
-    return is_float and found.dtype == TensorType.UINT8 and not points.any()
+    return is_float and affine.dtype == TensorType.UINT8 and not points.any()
 
 
 def _of_codes(op: Op, axis: int) -> Weights[NumberFormat] | None:
     """Read weights that an operator makes of constant codes."""
     value = coded_weight(op)
-    found = None if value is None else decoded(value)
-    if found is None or not -found.codes.ndim <= axis < found.codes.ndim:
+    constant = None if value is None else decoded(value)
+    if constant is None or not -constant.codes.ndim <= axis < constant.codes.ndim:
         return None
-    axis %= found.codes.ndim
-    if isinstance(found.format, LearnedLevels) and axis != found.axis:
+    axis %= constant.codes.ndim
+    if isinstance(constant.format, LearnedLevels) and axis != constant.axis:
         return None
-    rows = found.codes if axis == found.axis else np.moveaxis(found.codes, axis, 0)
-    return Weights(rows.reshape(len(rows), -1), found.format, rows.shape[1:])
+    rows = constant.codes if axis == constant.axis else np.moveaxis(constant.codes, axis, 0)
+    return Weights(rows.reshape(len(rows), -1), constant.format, rows.shape[1:])
 
 
 def _of_decoder(op: Op) -> Weights[LearnedLevels] | None:
     """Read weights that a LevelsDecode makes of constant codes."""
-    found = _of_codes(op, op.quant.axis) if op.quant is not None and has_levels(op) else None
-    if found is None or not isinstance(found.format, LearnedLevels):
+    weights = _of_codes(op, op.quant.axis) if op.quant is not None and has_levels(op) else None
+    if weights is None or not isinstance(weights.format, LearnedLevels):
         return None
-    return Weights(found.codes, found.format, found.shape)
+    return Weights(weights.codes, weights.format, weights.shape)
 
 
 def _of_levels(op: LQFullyConnected | LQConv2D) -> Weights[LearnedLevels] | None:
@@ -204,9 +206,9 @@ def _of_levels(op: LQFullyConnected | LQConv2D) -> Weights[LearnedLevels] | None
 
 
 def _of_planes(op: BCQFullyConnected) -> Weights[LearnedLevels] | None:
-    """Give rows the bits of their clusters; what is behind them in the bases is 0."""
-    found = [v.data for v in (op.weights_scales, op.weights_binary, op.weights_clusters)]
-    scales, words, table = found
+    """Give rows the bits of their clusters; the bases' entries beyond these are 0."""
+    constants = [v.data for v in (op.weights_scales, op.weights_binary, op.weights_clusters)]
+    scales, words, table = constants
     if scales is None or words is None or table is None:
         return None
     hidden = op.weights_hidden_size
@@ -229,9 +231,9 @@ def _check_types(op: Op) -> None:
     that the operator says, all else is FLOAT32.
     """
     for slot, value in enumerate(op.operands):
-        wanted = op.operand_field(slot).dtypes or (TensorType.FLOAT32,)
-        if value is not None and value.is_constant and value.dtype not in wanted:
-            names = " or ".join(t.name for t in wanted)
+        allowed = op.operand_field(slot).dtypes or (TensorType.FLOAT32,)
+        if value is not None and value.is_constant and value.dtype not in allowed:
+            names = " or ".join(t.name for t in allowed)
             raise ShapeError(f"{op}: operand {value.name!r} is {value.dtype.name}, not {names}")
 
 

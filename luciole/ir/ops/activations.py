@@ -96,10 +96,10 @@ FUSED: dict[ActivationFunctionType, type[Op]] = {
 """The fused activations that kernels apply, and the operators that do the same alone."""
 
 FUSED_AS = {cls: activation for activation, cls in FUSED.items()}
-"""What an operator is called where it is fused into another one."""
+"""Names of operators where they are fused into another one."""
 
 APPLIED = (ActivationFunctionType.NONE, *FUSED)
-"""What a kernel may find in a fused activation's place."""
+"""Fused activations that a kernel may have to apply."""
 
 LIMITS: dict[ActivationFunctionType, tuple[float, float]] = {
     ActivationFunctionType.NONE: (-math.inf, math.inf),

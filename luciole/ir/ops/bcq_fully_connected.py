@@ -68,18 +68,18 @@ class BCQFullyConnected(
         planes = agree("rows of planes", planes, scales, "weights_binary", "weights_scales")
         rows = known_rows(self.weights_clusters, planes)
         if self.bias is not None:
-            given = rank(self.bias, "bias", 1)[0]
-            rows = agree("rows", given, rows, "bias", "weights_clusters")
+            biases = rank(self.bias, "bias", 1)[0]
+            rows = agree("rows", biases, rows, "bias", "weights_clusters")
         return (rows, batch)
 
 
 def is_whole(hidden: int) -> bool:
-    """Tell whether rows of ``hidden`` signs fill words."""
+    """Return whether rows of ``hidden`` signs fill words."""
     return hidden > 0 and hidden % WORD == 0
 
 
 def not_whole(name: str, hidden: int) -> str:
-    """Say what is wrong with rows that do not fill words."""
+    """Return a sentence on rows that do not fill words."""
     return f"{name} is {hidden}, a row must be one or more whole words of {WORD}"
 
 
@@ -97,8 +97,8 @@ def clusters_of(array: Array, planes: int | None) -> list[Cluster]:
     take exactly ``planes`` rows of ``weights_binary`` (None: not known yet).
     """
     if array.dtype.kind not in "iu" or array.ndim != 2 or array.shape[1] != 2:
-        found = f"{array.dtype} {shape_text(array.shape)}"
-        raise ShapeError(f"weights_clusters is {found}, integers [n,2] are needed")
+        other = f"{array.dtype} {shape_text(array.shape)}"
+        raise ShapeError(f"weights_clusters is {other}, integers [n,2] are needed")
     if len(array) > MOST_PARTS:
         raise ShapeError(f"there are {len(array)} clusters, at most {MOST_PARTS} are possible")
     clusters = [Cluster(int(bits), int(size)) for bits, size in array]
@@ -107,9 +107,9 @@ def clusters_of(array: Array, planes: int | None) -> list[Cluster]:
             raise ShapeError(
                 f"cluster {i} has {size} rows of {bits} bits, at least 0 of at least 1 are needed"
             )
-    wanted = sum(bits * size for bits, size in clusters)
-    if planes not in (None, wanted):
-        raise ShapeError(f"the clusters take {wanted} rows of planes, weights_binary has {planes}")
+    taken = sum(bits * size for bits, size in clusters)
+    if planes not in (None, taken):
+        raise ShapeError(f"the clusters take {taken} rows of planes, weights_binary has {planes}")
     return clusters
 
 

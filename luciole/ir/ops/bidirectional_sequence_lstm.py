@@ -108,8 +108,10 @@ class BidirectionalSequenceLSTM(
     infer_dtype = dtype_of("input")
 
     def infer_shape(self, /) -> tuple[Shape, ...]:
-        given = self.given_operands()
-        layers = BothWays(self.input, self.auxillary_input, given, LSTM_AUXILIARY, self.time_major)
+        operands = self.given_operands()
+        layers = BothWays(
+            self.input, self.auxillary_input, operands, LSTM_AUXILIARY, self.time_major
+        )
         return layers.shapes(lstm_outputs, self.merge_outputs)
 
     def verify(self, /) -> Iterator[str]:

@@ -51,8 +51,8 @@ class BidirectionalSequenceRNN(
     infer_dtype = dtype_of("input")
 
     def infer_shape(self, /) -> tuple[Shape, ...]:
-        given = self.given_operands()
-        layers = BothWays(self.input, self.aux_input, given, RNN_AUXILIARY, self.time_major)
+        operands = self.given_operands()
+        layers = BothWays(self.input, self.aux_input, operands, RNN_AUXILIARY, self.time_major)
         return layers.shapes(rnn_outputs, self.merge_outputs)
 
     def verify(self, /) -> Iterator[str]:

@@ -47,13 +47,13 @@ class BroadcastArgs(Op, code=BuiltinOperator.BROADCAST_ARGS):
         return (None if a is None or b is None else max(a, b),)
 
 
-def stretched(shape: Shape, wanted: Shape) -> Shape:
-    """Compute the wanted shape. Raises ShapeError when the given one does not stretch to it."""
-    new = len(wanted) - len(shape)
-    pairs = list(zip(shape, wanted[max(new, 0) :], strict=new >= 0))
+def stretched(shape: Shape, target: Shape) -> Shape:
+    """Return the target shape. Raises ShapeError when the other one does not stretch to it."""
+    new = len(target) - len(shape)
+    pairs = list(zip(shape, target[max(new, 0) :], strict=new >= 0))
     if new < 0 or any(None not in (n, m) and n not in (1, m) for n, m in pairs):
-        raise ShapeError(f"{shape_text(shape)} does not stretch to {shape_text(wanted)}")
-    return wanted
+        raise ShapeError(f"{shape_text(shape)} does not stretch to {shape_text(target)}")
+    return target
 
 
 def common(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:

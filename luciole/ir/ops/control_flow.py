@@ -18,7 +18,7 @@ and what depends on it in the next one.
 
 
 class _Calling(Op):
-    """What they share: a result for each output of a graph that is called."""
+    """Operators that call graphs: a result for each output of a graph."""
 
     variadic_results = True
     stateful = True
@@ -31,7 +31,7 @@ class _Calling(Op):
 
 
 class If(_Calling, code=BuiltinOperator.IF, options="IfOptions"):
-    """What ``then_graph`` returns for the inputs, ``else_graph`` where the condition is false.
+    """Results of ``then_graph`` for the inputs, of ``else_graph`` where the condition is false.
 
     Results of both may differ in extents and ranks.
     """
@@ -61,7 +61,7 @@ class If(_Calling, code=BuiltinOperator.IF, options="IfOptions"):
 
 
 class StablehloCase(_Calling, code=BuiltinOperator.STABLEHLO_CASE, options="StablehloCaseOptions"):
-    """What the branch of a number returns for the inputs: the last one's for numbers that none has.
+    """Results of the branch with a number for the inputs: the last one's for numbers that none has.
 
     Results of the branches may differ in extents and ranks.
     """
@@ -157,7 +157,7 @@ class Delegating(_Calling):
 
 
 class Call(Delegating, code=BuiltinOperator.CALL, options="CallOptions"):
-    """What another graph returns for the inputs."""
+    """Results of another graph for the inputs."""
 
     inputs: tuple[Value, ...] = operands()
 

@@ -11,7 +11,7 @@ from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, Paddin
 
 
 class Windows3D(Protocol):
-    """What layers with windows of depth, height and width have in common."""
+    """Attributes of layers with windows of depth, height and width."""
 
     padding: Padding
     stride_d: int

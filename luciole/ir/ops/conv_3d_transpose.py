@@ -61,13 +61,13 @@ class Conv3DTranspose(Op, code=BuiltinOperator.CONV_3D_TRANSPOSE, options="Conv3
 
 
 def check_output(
-    op: Conv3DTranspose, sizes: tuple[int, ...], given: Shape, filter: Shape
+    op: Conv3DTranspose, sizes: tuple[int, ...], input: Shape, filter: Shape
 ) -> tuple[int, ...]:
     """Compute the result's shape. Raises ShapeError when no convolution makes the input of it."""
     not_negative(sizes, "output_shape")
-    agree("batch", sizes[0], given[0], "output_shape", "input")
+    agree("batch", sizes[0], input[0], "output_shape", "input")
     agree("output channels", sizes[4], filter[3], "output_shape", "filter")
     steps = zip(sizes[1:4], filter[:3], strides(op), dilations(op), strict=True)
     for axis, step in enumerate(steps, 1):
-        agree(f"axis {axis}", window(*step, op.padding), given[axis], "output_shape", "input")
+        agree(f"axis {axis}", window(*step, op.padding), input[axis], "output_shape", "input")
     return sizes

@@ -12,7 +12,9 @@ from luciole.schema.enums import BuiltinOperator
 
 
 class Blocks(Op):
-    """What both have: an operand [batch, rows, columns, channels] and the side of the blocks."""
+    """Base of both moves of blocks: an operand [batch, rows, columns, channels] and the side of the
+    blocks.
+    """
 
     input: Value = operand()
 

@@ -45,8 +45,8 @@ class DepthwiseConv2D(Op, code=BuiltinOperator.DEPTHWISE_CONV_2D, options="Depth
         if len(self.input.shape) != 4 or len(self.filter.shape) != 4 or self.depth_multiplier == 0:
             return
         channels, outputs = self.input.shape[3], self.filter.shape[3]
-        wanted = product((channels, self.depth_multiplier))
-        if None not in (outputs, wanted) and outputs != wanted:
+        multiplied = product((channels, self.depth_multiplier))
+        if None not in (outputs, multiplied) and outputs != multiplied:
             yield (
                 f"depth_multiplier is {self.depth_multiplier}, "
                 f"filter has {outputs} output channels and input {channels}"

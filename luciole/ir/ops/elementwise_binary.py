@@ -10,7 +10,7 @@ from luciole.ir.value import Shape, Value
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, TensorType
 
 BYTES = (TensorType.INT8, TensorType.UINT8)
-"""What MUL makes of 16 bits where its result is declared so."""
+"""Types of MUL's result on 16 bits where it is declared so."""
 
 
 class Binary(Op):
@@ -94,7 +94,7 @@ class FloorDiv(Binary, code=BuiltinOperator.FLOOR_DIV, options="FloorDivOptions"
 
 
 class FloorMod(Binary, code=BuiltinOperator.FLOOR_MOD, options="FloorModOptions"):
-    """What x / y, rounded down, leaves; it has the sign of y."""
+    """Remainder of x / y, rounded down; it has the sign of y."""
 
     poles = (Pole("y"),)
 

@@ -65,7 +65,7 @@ class GRU(Op, code=BuiltinOperator.GRU, options="GRUOptions"):
 
 
 def crossed(hidden: Shape, input: Shape, inputs: int | None, units: int | None) -> bool:
-    """Tell whether the input meets ``hidden_hidden``. Raises ShapeError when it fits neither
+    """Return whether the input meets ``hidden_hidden``. Raises ShapeError when it fits neither
     way.
     """
 

@@ -49,20 +49,22 @@ class LevelsDecode(Op, code=BuiltinOperator.CUSTOM, custom_code="LevelsDecode"):
         rank(self.codes, "codes", 1)
         rank(self.basis, "basis", 2)
         shape = wanted_shape(self, self.dims, "dims")
-        given = [self.codes.shape, self.basis.shape]
-        given += [] if self.scales is None else [self.scales.shape]
-        if not any(None in extents for extents in (shape, *given)):
-            check_sizes(self, [settled(extents) for extents in given], settled(shape))
+        shapes = [self.codes.shape, self.basis.shape]
+        shapes += [] if self.scales is None else [self.scales.shape]
+        if not any(None in extents for extents in (shape, *shapes)):
+            check_sizes(self, [settled(extents) for extents in shapes], settled(shape))
         return shape
 
 
-def check_sizes(op: LevelsDecode, given: Sequence[tuple[int, ...]], shape: tuple[int, ...]) -> None:
-    """Raise ShapeError unless the shapes of codes, basis and perhaps scales are what numbers of a
-    shape need.
+def check_sizes(
+    op: LevelsDecode, shapes: Sequence[tuple[int, ...]], shape: tuple[int, ...]
+) -> None:
+    """Raise ShapeError unless the shapes of codes, basis and perhaps scales fit numbers of a
+    shape.
     """
-    if [len(extents) for extents in given] not in ([1, 2], [1, 2, 1]):
+    if [len(extents) for extents in shapes] not in ([1, 2], [1, 2, 1]):
         raise ShapeError("codes have 1 axis, basis has 2, scales have 1")
-    (size,), (rows, bits), *scales = given
+    (size,), (rows, bits), *scales = shapes
     if not 1 <= bits <= MOST_BITS:
         raise ShapeError(f"codes have {bits} bits, 1 to {MOST_BITS} are possible")
     if not 0 <= op.axis < len(shape):
@@ -81,13 +83,13 @@ def read_levels(
     op: LevelsDecode, arrays: Sequence[Array | None], shape: tuple[int, ...]
 ) -> tuple[NDArray[np.uint32], LearnedLevels]:
     """Read codes, the entries of ``axis`` in front, and their levels from arrays of codes, basis
-    and perhaps scales. Raises ShapeError for what does not fit the shape, and for other types.
+    and perhaps scales. Raises ShapeError for arrays that do not fit the shape, and for other types.
     """
-    found = [array for array in arrays if array is not None]
-    if [str(array.dtype) for array in found] not in (_TYPES[:2], _TYPES):
+    present = [array for array in arrays if array is not None]
+    if [str(array.dtype) for array in present] not in (_TYPES[:2], _TYPES):
         raise ShapeError("codes are UINT8, basis and scales FLOAT32")
-    check_sizes(op, [array.shape for array in found], shape)
-    packed, basis, *scales = found
+    check_sizes(op, [array.shape for array in present], shape)
+    packed, basis, *scales = present
     codes = unpack_codes(packed, basis.shape[1], element_count(shape)).reshape(shape)
     numbers = scaled_levels(basis, scales[0] if scales else None, shape[op.axis])
     return np.moveaxis(codes, op.axis, 0), numbers

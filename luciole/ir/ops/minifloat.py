@@ -45,7 +45,7 @@ class MinifloatDecode(Op, code=BuiltinOperator.CUSTOM, custom_code="MinifloatDec
 
 
 def check_bytes(op: MinifloatDecode, size: int | None, shape: Shape) -> None:
-    """Raise ShapeError unless so many bytes are what codes of a shape take."""
+    """Raise ShapeError unless codes of a shape take ``size`` bytes."""
     extents = [n for n in shape if n is not None]
     if size is None or len(extents) < len(shape):
         return
@@ -76,12 +76,14 @@ class MinifloatRound(Op, code=BuiltinOperator.CUSTOM, custom_code="MinifloatRoun
 
 
 def number_format(op: MinifloatDecode | MinifloatRound) -> Minifloat:
-    """Return what an operator's attributes say of its numbers."""
+    """Return the number format in an operator's attributes."""
     return Minifloat(op.exponent_bits, op.mantissa_bits, op.shift)
 
 
 def minifloat_of(value: Value) -> Minifloat | None:
-    """Return what numbers a tensor was read as or rounded to, None where it was neither."""
+    """Return the number format that a tensor was read from or rounded to, None where it was
+    neither.
+    """
     made = None if value.producer is None else value.producer.op
     if not isinstance(made, MinifloatDecode | MinifloatRound):
         return None

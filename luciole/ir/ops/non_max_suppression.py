@@ -31,8 +31,8 @@ class NonMaxSuppression(Op):
     def infer_shape(self, /) -> tuple[Shape, ...]:
         count, corners = rank(self.boxes, "boxes", 2)
         agree("numbers of a box", corners, CORNERS, "boxes", "a box")
-        (given,) = rank(self.scores, "scores", 1)
-        agree("number", given, count, "scores", "boxes")
+        (scores,) = rank(self.scores, "scores", 1)
+        agree("number", scores, count, "scores", "boxes")
         for name, value in [*self.named_operands()][2:]:
             if value is not None:
                 agree("elements", product(value.shape), 1, name, "a number")

@@ -55,10 +55,10 @@ def _padded(input: Value, paddings: Value) -> Shape:
 
 
 def padding_pairs(paddings: Array, rank: int, name: str = "paddings") -> list[tuple[int, int]]:
-    """Read what is added before and after along each axis. Raises ShapeError for what cannot be."""
+    """Read the padding before and after along each axis. Raises ShapeError for impossible ones."""
     if paddings.dtype.kind not in "iu" or paddings.shape != (rank, 2):
-        found = f"{paddings.dtype} {shape_text(paddings.shape)}"
-        raise ShapeError(f"{name} is {found}, integers [{rank},2] are needed")
+        other = f"{paddings.dtype} {shape_text(paddings.shape)}"
+        raise ShapeError(f"{name} is {other}, integers [{rank},2] are needed")
     if (paddings < 0).any():
         raise ShapeError(f"{name} is {paddings.tolist()}, nothing below 0 is possible")
     return [(int(before), int(after)) for before, after in paddings]

@@ -11,7 +11,7 @@ from luciole.schema.enums import BuiltinOperator, ReduceWindowFunction
 
 
 class ReduceWindow(Op, code=BuiltinOperator.REDUCE_WINDOW, options="ReduceWindowOptions"):
-    """What a function of two numbers makes of a first value and all elements of each window.
+    """Reduces a first value and all elements of each window by a function of two numbers.
 
     Windows of ``window_dimensions`` elements move along every axis by ``window_strides``; their
     elements are ``window_dilations`` apart, and none lies outside.

@@ -30,9 +30,9 @@ class Reshape(Op, code=BuiltinOperator.RESHAPE, options="ReshapeOptions"):
     def infer_shape(self, /) -> Shape:
         if self.shape is None or len(self.shape.shape) != 1:
             return reshaped(self.tensor.shape, attribute_shape(self))
-        wanted = known_ints(self.shape, "shape")
-        if wanted is not None:
-            return reshaped(self.tensor.shape, wanted)
+        target = known_ints(self.shape, "shape")
+        if target is not None:
+            return reshaped(self.tensor.shape, target)
         extent = product(self.shape.shape)
         if extent is None:
             return rank_of_file(
@@ -46,25 +46,27 @@ def attribute_shape(op: Reshape) -> tuple[int, ...]:
     return () if tuple(op.new_shape) == (0,) else tuple(op.new_shape)
 
 
-def reshaped(shape: Shape, wanted: Sequence[int]) -> Shape:
-    """Compute the wanted shape with its -1 replaced. Raises ShapeError when the elements do not
+def reshaped(shape: Shape, target: Sequence[int]) -> Shape:
+    """Return the target shape with its -1 replaced. Raises ShapeError when the elements do not
     fit.
     """
-    if any(n < -1 for n in wanted) or list(wanted).count(-1) > 1:
+    if any(n < -1 for n in target) or list(target).count(-1) > 1:
         raise ShapeError(
-            f"the new shape is {list(wanted)}: extents are 0 or more, one of them may be -1"
+            f"the new shape is {list(target)}: extents are 0 or more, one of them may be -1"
         )
     count = product(shape)
     if count is None:
-        return tuple(None if n == -1 else n for n in wanted)
-    left = _left(shape, wanted) if -1 in wanted else None
-    result = tuple(left if n == -1 else n for n in wanted)
+        return tuple(None if n == -1 else n for n in target)
+    left = _left(shape, target) if -1 in target else None
+    result = tuple(left if n == -1 else n for n in target)
     if product(result) != count:
-        raise ShapeError(f"{shape_text(shape)} does not reshape to {list(wanted)}")
+        raise ShapeError(f"{shape_text(shape)} does not reshape to {list(target)}")
     return result
 
 
-def _left(shape: Shape, wanted: Sequence[int]) -> int:
-    """Compute what -1 stands for. Where the new shape has a 0, zeros do not count, as in TFLite."""
-    count = product(n for n in shape if n or 0 not in wanted) or 0
-    return count // (product(n for n in wanted if n > 0) or 1)
+def _left(shape: Shape, target: Sequence[int]) -> int:
+    """Compute the extent that -1 stands for. Where the new shape has a 0, zeros do not count, as in
+    TFLite.
+    """
+    count = product(n for n in shape if n or 0 not in target) or 0
+    return count // (product(n for n in target if n > 0) or 1)

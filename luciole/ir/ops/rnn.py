@@ -11,7 +11,8 @@ from luciole.schema.enums import ActivationFunctionType, BuiltinOperator
 
 
 class Recurrent(Op):
-    """What both have: activation(weights x + recurrent_weights h + bias), h being the last output.
+    """Base of both layers: activation(weights x + recurrent_weights h + bias), h being the last
+    output.
 
     ``hidden_state`` is a variable: a run starts from it and leaves its last output in it. Weights
     are FLOAT32, or symmetric INT8: what they meet is then quantized on the way.

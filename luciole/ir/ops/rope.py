@@ -40,6 +40,6 @@ class Rope(Op, code=BuiltinOperator.ROPE, options="RoPEOptions"):
 
 
 def _stretches(table: Shape, shape: Shape) -> bool:
-    """Tell whether a table can be broadcast to the input, which stays as it is."""
+    """Return whether a table can be broadcast to the input, which stays as it is."""
     pairs = zip(reversed(table), reversed(shape), strict=False)
     return all(n in (None, 1) or m in (None, n) for n, m in pairs)

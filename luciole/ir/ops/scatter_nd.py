@@ -37,8 +37,8 @@ def check_updates(indices: Shape, updates: Shape, shape: tuple[int, ...]) -> Non
         raise ShapeError("indices is a scalar, an axis of coordinates is needed")
     if indices[-1] is None:
         return
-    wanted = (*indices[:-1], *left(shape, indices[-1], "the result"))
-    if len(updates) != len(wanted):
-        raise ShapeError(f"updates has shape {shape_text(updates)}, {shape_text(wanted)} is needed")
-    for axis, (n, m) in enumerate(zip(updates, wanted, strict=True)):
+    needed = (*indices[:-1], *left(shape, indices[-1], "the result"))
+    if len(updates) != len(needed):
+        raise ShapeError(f"updates has shape {shape_text(updates)}, {shape_text(needed)} is needed")
+    for axis, (n, m) in enumerate(zip(updates, needed, strict=True)):
         agree(f"axis {axis}", n, m, "updates", "what indices and shape ask for")

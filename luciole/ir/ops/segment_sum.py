@@ -37,6 +37,8 @@ def segments(ids: Array) -> int:
         return 0
     wrong = np.flatnonzero((ids[1:] < ids[:-1]) | (ids[1:] > ids[:-1] + 1))
     if ids[0] != 0 or wrong.size:
-        found = f"{ids[wrong[0] + 1]} after {ids[wrong[0]]}" if ids[0] == 0 else f"{ids[0]} first"
-        raise ShapeError(f"segment_ids has {found}: they start at 0 and grow by 0 or 1")
+        misplaced = (
+            f"{ids[wrong[0] + 1]} after {ids[wrong[0]]}" if ids[0] == 0 else f"{ids[0]} first"
+        )
+        raise ShapeError(f"segment_ids has {misplaced}: they start at 0 and grow by 0 or 1")
     return int(ids[-1]) + 1

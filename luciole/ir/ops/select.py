@@ -52,6 +52,6 @@ def chosen(condition: Shape, t: Shape, e: Shape) -> Shape:
         raise ShapeError(
             f"the condition is {shape_text(condition)}, it speaks of elements {shape_text(shape)}"
         )
-    for axis, (found, wanted) in enumerate(zip(condition, shape, strict=False)):
-        agree(f"axis {axis}", found, wanted, "the condition", "t")
+    for axis, (own, other) in enumerate(zip(condition, shape, strict=False)):
+        agree(f"axis {axis}", own, other, "the condition", "t")
     return shape

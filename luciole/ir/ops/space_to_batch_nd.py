@@ -13,7 +13,7 @@ from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator
 
 Pairs = Sequence[tuple[int, int]]
-"""What is added or cut before and after along each axis between batch and channels."""
+"""Elements added or cut before and after along each axis between batch and channels."""
 
 
 class SpaceToBatchND(Op, code=BuiltinOperator.SPACE_TO_BATCH_ND, options="SpaceToBatchNDOptions"):
@@ -27,8 +27,8 @@ class SpaceToBatchND(Op, code=BuiltinOperator.SPACE_TO_BATCH_ND, options="SpaceT
     infer_dtype = dtype_of("input")
 
     def infer_shape(self, /) -> Shape:
-        found = _settings(self.input, self.block_shape, self.paddings, "paddings")
-        return _open(self.input) if found is None else to_batch(self.input.shape, *found)
+        known = _settings(self.input, self.block_shape, self.paddings, "paddings")
+        return _open(self.input) if known is None else to_batch(self.input.shape, *known)
 
 
 class BatchToSpaceND(Op, code=BuiltinOperator.BATCH_TO_SPACE_ND, options="BatchToSpaceNDOptions"):
@@ -42,8 +42,8 @@ class BatchToSpaceND(Op, code=BuiltinOperator.BATCH_TO_SPACE_ND, options="BatchT
     infer_dtype = dtype_of("input")
 
     def infer_shape(self, /) -> Shape:
-        found = _settings(self.input, self.block_shape, self.crops, "crops")
-        return _open(self.input) if found is None else to_space(self.input.shape, *found)
+        known = _settings(self.input, self.block_shape, self.crops, "crops")
+        return _open(self.input) if known is None else to_space(self.input.shape, *known)
 
 
 def _settings(

@@ -53,8 +53,8 @@ def _extents(n: int | None, sizes: Sequence[int | None]) -> Sequence[int | None]
     known = [size for size in sizes if size is not None]
     if len(known) < len(sizes):
         return sizes
-    given = sum(size for size in known if size != -1)
-    rest = None if n is None else n - given
+    total = sum(size for size in known if size != -1)
+    rest = None if n is None else n - total
     wrong = min(known, default=0) < -1 or known.count(-1) > 1 or (rest is not None and rest < 0)
     if wrong or (rest and -1 not in known):
         raise ShapeError(f"size_splits is {known}, that does not make up {n} elements")

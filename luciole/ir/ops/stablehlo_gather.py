@@ -69,13 +69,13 @@ def _check_slices(op: StablehloGather, shape: Shape) -> None:
         if size < 0 or (extent is not None and size > extent):
             raise ShapeError(f"a slice of {size} elements does not fit into {extent}")
     for name in ("collapsed_slice_dims", "start_index_map"):
-        given: tuple[int, ...] = op.attributes()[name]
-        if not _are_axes(given, rank):
-            raise ShapeError(f"{name} is {list(given)}: axes of an input of rank {rank} are needed")
+        axes: tuple[int, ...] = op.attributes()[name]
+        if not _are_axes(axes, rank):
+            raise ShapeError(f"{name} is {list(axes)}: axes of an input of rank {rank} are needed")
     if any(op.slice_sizes[axis] != 1 for axis in op.collapsed_slice_dims):
         raise ShapeError(f"slice_sizes is {list(op.slice_sizes)}, a collapsed axis is not 1")
 
 
 def _are_axes(numbers: Sequence[int], rank: int) -> bool:
-    """Tell whether numbers are different axes."""
+    """Return whether numbers are different axes."""
     return len(set(numbers)) == len(numbers) and all(0 <= n < rank for n in numbers)

@@ -13,7 +13,7 @@ from luciole.schema.enums import BuiltinOperator
 class StablehloReduceWindow(
     Op, code=BuiltinOperator.STABLEHLO_REDUCE_WINDOW, options="StablehloReduceWindowOptions"
 ):
-    """What a graph of two numbers makes of a first value and all elements of each window.
+    """Reduces a first value and all elements of each window by a graph of two numbers.
 
     The input has ``base_dilations`` - 1 first values between its elements, and is then cut off or
     filled up with first values by ``padding``, two numbers for each axis. Windows of
@@ -44,10 +44,10 @@ def spread_out(op: StablehloReduceWindow, shape: Shape) -> Shape:
     Raises ShapeError for numbers that are not one, or two, for each axis, and below 1.
     """
     for name in ("window_dimensions", "window_strides", "base_dilations", "window_dilations"):
-        given: tuple[int, ...] = op.attributes()[name]
-        agree("numbers", len(given), len(shape), name, "input's axes")
-        if min(given, default=1) < 1:
-            raise ShapeError(f"{name} is {list(given)}, nothing below 1 is possible")
+        numbers: tuple[int, ...] = op.attributes()[name]
+        agree("numbers", len(numbers), len(shape), name, "input's axes")
+        if min(numbers, default=1) < 1:
+            raise ShapeError(f"{name} is {list(numbers)}, nothing below 1 is possible")
     agree("numbers", len(op.padding), 2 * len(shape), "padding", "both ends of input's axes")
     return padded(shape, op.padding[::2], op.padding[1::2], [n - 1 for n in op.base_dilations])
 

@@ -75,5 +75,7 @@ def _check_axes(
 ) -> None:
     different = len(set(numbers)) == len(numbers) and all(0 <= n < rank for n in numbers)
     if not different or (ordered and list(numbers) != sorted(numbers)):
-        how = "different axes in order" if ordered else "different axes"
-        raise ShapeError(f"{name} is {list(numbers)}: {how} of {what}, of rank {rank}, are needed")
+        needed = "different axes in order" if ordered else "different axes"
+        raise ShapeError(
+            f"{name} is {list(numbers)}: {needed} of {what}, of rank {rank}, are needed"
+        )

@@ -68,13 +68,12 @@ class StridedSlice(Op, code=BuiltinOperator.STRIDED_SLICE, options="StridedSlice
 
 
 def has_bit(mask: int, place: int) -> bool:
-    """Tell whether a mask speaks of an entry."""
+    """Return whether a mask speaks of an entry."""
     return bool(mask >> place & 1)
 
 
 def entries(op: StridedSlice, count: int, rank: int) -> list[tuple[int | None, int | None]]:
-    """List what each entry speaks of, in the result's order: an axis of the input, None for a new
-    one.
+    """List the axis of each entry, in the result's order: of the input, None for a new one.
 
     The second number is the entry's place in the three vectors, None for axes that are taken whole.
     """

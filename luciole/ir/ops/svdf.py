@@ -46,12 +46,12 @@ class SVDF(Op, code=BuiltinOperator.SVDF, options="SVDFOptions"):
     def infer_shape(self, /) -> Shape:
         batch, inputs = rank(self.input, "input", 2)
         sizes: Sizes = {"batch": batch, "inputs": inputs}
-        given = self.given_operands()
-        check_extents(given, WEIGHED, sizes)
+        operands = self.given_operands()
+        check_extents(operands, WEIGHED, sizes)
         filters, memory = sizes["filters"], sizes["memory"]
         sizes["units"] = _units(filters, self.rank_)
         sizes["filters * memory"] = product([filters, memory])
-        check_extents(given, REST, sizes)
+        check_extents(operands, REST, sizes)
         return (batch, sizes["units"])
 
     def verify(self, /) -> Iterator[str]:

@@ -85,9 +85,9 @@ def background(op: TFLiteDetectionPostProcess, classes: int) -> int:
     """Count the classes in front that are no object: 0 or 1. Raises ShapeError for another
     number.
     """
-    more = classes - op.num_classes
-    if more not in (0, 1):
+    extra = classes - op.num_classes
+    if extra not in (0, 1):
         raise ShapeError(
             f"class_predictions has {classes} classes, {op.num_classes} or {op.num_classes + 1} fit"
         )
-    return more
+    return extra

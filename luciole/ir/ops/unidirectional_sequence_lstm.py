@@ -22,7 +22,7 @@ PEEPHOLES = (*WEIGHTS, TensorType.INT16)
 
 
 class LSTMLayer(Op):
-    """What both have: the parameters of the gates and the states.
+    """Base of both LSTM layers: the parameters of the gates and the states.
 
     Without weights into the input gate, that gate is 1 - forget gate. ``output_state`` and
     ``cell_state`` are variables: a run starts from them and leaves its last step in them. The

@@ -9,8 +9,8 @@ from luciole.schema.enums import BuiltinOperator
 
 
 class UnsortedSegment(Op):
-    """What all have: part i of the input, along the axes of ``segment_ids``, goes to segment
-    segment_ids[i], those below 0 to none.
+    """Base of the reductions of segments: part i of the input, along the axes of ``segment_ids``,
+    goes to segment segment_ids[i], parts with ids below 0 to none.
     """
 
     input: Value = operand()

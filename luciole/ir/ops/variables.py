@@ -25,7 +25,9 @@ class VarHandle(Op, code=BuiltinOperator.VAR_HANDLE, options="VarHandleOptions")
 
 
 class ReadVariable(Op, code=BuiltinOperator.READ_VARIABLE, options="ReadVariableOptions"):
-    """What was assigned last. Shape and element type are those that the file gives the result."""
+    """The value that was assigned last. Shape and element type are those that the file gives the
+    result.
+    """
 
     stateful = True
 

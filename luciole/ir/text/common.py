@@ -1,5 +1,5 @@
-"""Write what all texts of a model share: indices, names that fit a line, numbers as ONE
-has them.
+"""Share the parts of all texts of a model: indices, names that fit a line, numbers in ONE's
+form.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Numbering:
 
 
 def code_of(op: Op) -> Code:
-    """Find what makes an operator share an operator code with another one."""
+    """Return the key by which operators share an operator code."""
     if isinstance(op, UnknownOp):
         return op.number, op.custom, op.version
     return int(op.code), op.custom_code, op.version
@@ -142,7 +142,7 @@ def code_name(builtin: int, custom: str | None) -> str | None:
 
 
 def deprecated_code(builtin: int) -> int:
-    """Find what a file's old one-byte field says for an operator number."""
+    """Find the number in a file's old one-byte field for an operator number."""
     if builtin in set(BuiltinOperator):
         return opcodes.encode(builtin, 1, None).deprecated_builtin_code
     return min(builtin, BuiltinOperator.PLACEHOLDER_FOR_GREATER_OP_CODES.value)

@@ -67,7 +67,7 @@ class _Reader:
             raise _DamagedError
 
     def spend(self, units: int) -> None:
-        """Count what is built."""
+        """Count the entries that are built."""
         self.budget -= units
         if self.budget < 0:
             raise _DamagedError

@@ -11,7 +11,7 @@ DEEPEST = 100
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Read what a JSON text says.
+    """Read a JSON text.
 
     Raises ValueError with a sentence for a text that is none, for one that is nested too deeply,
     and for an integer that is larger than every float.

@@ -45,7 +45,7 @@ __all__ = ["describe", "dump", "dump_lines", "show", "show_op"]
 _DOUBLE_RULE, _RULE = "=" * 67, "-" * 67
 _QUANTIZATION, _SPARSITY = f"{INDENT}Quantization: ", f"{INDENT}Sparsity: "
 _LABELS = {"zero_point": "zeropt"}
-"""What ONE calls vectors whose name in the schema it shortens."""
+"""ONE's names of vectors whose name in the schema it shortens."""
 
 _OPERATORS = (
     "Operators: O(subgraph index : operator index) OpCodeName ",
@@ -191,11 +191,11 @@ def _blocks(value: Value, graph: int, numbers: Numbering) -> Iterator[str]:
 def _quantization(table: QuantizationParameters) -> Iterator[str]:
     if isinstance(table.details, MXQuantization):
         yield from (f"{INDENT}MX Quantization: axis ({table.details.axis})", "")
-    given = {name: vector for name, vector in vectors(table).items() if vector is not None}
-    if not (given.keys() >= {"min", "max"} or given.keys() >= {"scale", "zero_point"}):
+    present = {name: vector for name, vector in vectors(table).items() if vector is not None}
+    if not (present.keys() >= {"min", "max"} or present.keys() >= {"scale", "zero_point"}):
         return
     line = _QUANTIZATION
-    for name, vector in given.items():
+    for name, vector in present.items():
         line += f"{_LABELS.get(name, name)}({shortened(vector)}) "
         if len(vector) > 1:
             yield line

@@ -32,7 +32,7 @@ def read_table(name: str, buffer: Buffer) -> list[Entry] | None:
 
 
 def table_lines(name: str, buffer: Buffer) -> Iterator[str]:
-    """Write what a dump shows below a metadata entry: ONE's tables, or the bytes of a damaged
+    """Write the lines of a dump below a metadata entry: ONE's tables, or the bytes of a damaged
     one.
     """
     if name not in _TABLES or not len(buffer):

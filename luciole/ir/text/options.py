@@ -84,7 +84,9 @@ def _stored(value: Any) -> str:
 
 
 def _custom_line(op: UnknownOp) -> str:
-    """Write what ONE prints for custom options, but the bytes of what is no FlexBuffer map."""
+    """Write the line that ONE prints for custom options, with the bytes where they are no
+    FlexBuffer map.
+    """
     raw = custom_bytes(op)
     if op.custom_options_format != CustomOptionsFormat.FLEXBUFFERS:
         return f"{INDENT}Unknown custom option format"

@@ -47,7 +47,7 @@ def describe(
     dialect: Dialect = CIRCLE,
     findings: Sequence[Finding] | None = None,
 ) -> dict[str, Any]:
-    """Say everything that ``dump`` says, as data for JSON. ``findings`` are what is wrong with the
+    """Return everything that ``dump`` prints, as data for JSON. ``findings`` are the faults of the
     model; None where nobody looked.
 
     ``json.dumps(..., allow_nan=False)`` takes it: numbers that are not finite are the texts "NaN",
@@ -71,13 +71,13 @@ def describe(
 
 def _metadata(model: Model, numbers: Numbering) -> list[dict[str, Any]]:
     """List the entries; the table of a buffer that several share is given once."""
-    found: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     shown: set[int] = set()
     for name, buffer in model.metadata:
         table = None if id(buffer) in shown else jsonable(read_table(name, buffer))
         shown.add(id(buffer))
-        found.append({"name": utf8(name), "buffer": numbers.buffer(buffer), "table": table})
-    return found
+        entries.append({"name": utf8(name), "buffer": numbers.buffer(buffer), "table": table})
+    return entries
 
 
 def jsonable(value: Any, numbers: Numbering | None = None) -> Any:
@@ -193,7 +193,7 @@ def _record(table: Table | None) -> dict[str, Any] | None:
 
 
 def _sparsity(table: SparsityParameters | None) -> dict[str, Any] | None:
-    """Say how a sparse tensor is laid out; of the index vectors only kind and length."""
+    """Describe the layout of a sparse tensor; of the index vectors only kind and length."""
     if table is None:
         return None
     dimensions = [

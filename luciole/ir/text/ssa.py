@@ -92,7 +92,7 @@ def _option(value: Any) -> str:
 
 
 def _source(value: Value) -> str:
-    """Say where a tensor that no operator makes has its contents from."""
+    """Return the source of the contents of a tensor that no operator makes."""
     if value.is_variable:
         return "variable"
     if not value.is_constant:
