@@ -17,9 +17,9 @@ from tests.fuzz.models import kinds, random_model
 from tests.fuzz.programs import BrokenPromiseError
 from tests.guard.memory import ENDS
 
-CASES = 5000
-REWRITTEN = 2400
-GUARDED = 1000
+CASES = 2400
+REWRITTEN = 1200
+GUARDED = 480
 SEED = 1
 WITH_INDICES = sorted(
     {
@@ -49,7 +49,7 @@ def test_random_and_damaged_models_touch_nothing_outside_of_arrays(end: str) -> 
 
 @pytest.mark.parametrize(
     ("subject", "cases"),
-    [("npz", 300), ("hdf5", 250), ("lists", 300), ("keras", 100), ("recipes", 600), ("onnx", 600)],
+    [("npz", 200), ("hdf5", 100), ("lists", 300), ("keras", 100), ("recipes", 600), ("onnx", 300)],
 )
 def test_damaged_data_are_refused_or_read_within_bounds(subject: str, cases: int) -> None:
     result = parent.fuzz(parent.Work(SEED, subjects.subject(subject)), 0, cases, workers=2)
@@ -100,8 +100,11 @@ def test_a_data_case_refuses_a_refusal_that_is_no_sentence(text: str) -> None:
 def test_most_operators_have_sound_random_models() -> None:
     """A class that is missing wants hints in ``tests/fuzz/shapes.py``."""
     rng = np.random.default_rng(0)
-    found = {cls for cls, s in kinds() for _ in range(2) if random_model(rng, cls, s)[1]}
-    assert len(found) > 0.95 * len(OPS), sorted(c.__name__ for c in set(OPS.values()) - found)
+    sound: set[type[Op]] = set()
+    for cls, signature in kinds() * 2:
+        if cls not in sound and random_model(rng, cls, signature)[1]:
+            sound.add(cls)
+    assert len(sound) > 0.95 * len(OPS), sorted(c.__name__ for c in set(OPS.values()) - sound)
 
 
 def made_of(cls: type[Op]) -> Model:
@@ -139,7 +142,7 @@ def test_a_case_is_the_same_every_time() -> None:
 
 def ran() -> int:
     """The number of a case that runs."""
-    return next(n for n in range(0, 3200, 32) if cases.run(cases.make(SEED, n), SEED) == "ran")
+    return next(n for n in range(0, 1600, 16) if cases.run(cases.make(SEED, n), SEED) == "ran")
 
 
 def test_a_case_refuses_an_error_of_another_kind(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,9 +29,9 @@ from tests.fuzz.models import contents, kinds, random_model
 from tests.fuzz.mutations import Rng, damage_tables, damaged_bytes, hurting, unaligned
 from tests.fuzz.programs import BrokenPromiseError, allowed, look
 
-PER_MODEL = 32
+PER_MODEL = 16
 """Cases that start from the same model."""
-_SOUND, _TABLES = 4, 22
+_SOUND, _TABLES = 3, 11
 """Cases up to which a model is left alone, and up to which its tables are damaged."""
 MEMORY_LIMIT = 1 << 20
 """Bytes of tensors that a model may ask for."""

@@ -26,7 +26,7 @@ from tests.fuzz.mutations import Rng
 from tests.fuzz.programs import BrokenPromiseError
 
 _RECORDS = 4
-_PLACES = (0, 4, 5, 6)
+_PLACES = (0, 4)
 """Cases of each model of the fuzzer of models that are taken: as it is, and with other tables."""
 
 

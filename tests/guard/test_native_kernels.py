@@ -15,7 +15,7 @@ from tests.guard import cases, deliberate, hostile
 from tests.guard.memory import ENDS
 
 SEED = 1
-ROUNDS = 2
+ROUNDS = 1
 """How often each kernel runs, as it is and cut, at each end."""
 
 

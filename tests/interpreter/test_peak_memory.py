@@ -13,14 +13,10 @@ import pytest
 
 from luciole.kernels.core.meter import UNCOUNTED
 from tests.fuzz.peaks import HUNGRY, UNMEASURED, Peak
-from tests.fuzz.peaks import kernels as registered
 
 pytestmark = pytest.mark.skipif(
     not os.access("/proc/self/clear_refs", os.W_OK), reason="Linux tells the highest memory"
 )
-
-PARTS = 4
-"""Processes that measure some of the operators each: tests side by side share them."""
 
 
 class Kernel(NamedTuple):
@@ -49,14 +45,13 @@ def greedy(kernels: list[Kernel]) -> list[Kernel]:
     return [k for k in kernels if any(peak["beside"] > UNCOUNTED for peak in k.peaks)]
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-def test_every_kernel_takes_little_beside_arrays(part: int) -> None:
-    kernels = measured(*sorted({k.cls.__name__ for k in registered()})[part::PARTS])
+def test_every_kernel_takes_little_beside_arrays() -> None:
+    kernels = measured()
     assert {k.name.split()[0] for k in kernels if not k.peaks} <= UNMEASURED.keys()
     hungry = {k.name.split()[0] for k in greedy(kernels)}
     assert not hungry or greedy(measured(*sorted(hungry))) == [], "a second time, too"
-    assert sum(k.is_native for k in kernels) > 100 // PARTS
-    assert len(kernels) > 300 // PARTS
+    assert sum(k.is_native for k in kernels) > 100
+    assert len(kernels) > 300
 
 
 def test_a_kernel_that_takes_much_beside_arrays_is_found() -> None:

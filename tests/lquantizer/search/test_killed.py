@@ -18,6 +18,9 @@ import pytest
 pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parents[3]
+EVALUATIONS = 30
+MIDDLE = 8
+"""Evaluations that are done when something is killed."""
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE)}
 
 
@@ -53,7 +56,7 @@ def process(*words: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def search(folder: Path, workers: int = 1, *cluster: str) -> Any:
-    words = (str(folder), "60", str(workers), *cluster)
+    words = (str(folder), str(EVALUATIONS), str(workers), *cluster)
     return process("tests.lquantizer.search.killed", *words)
 
 
@@ -80,24 +83,24 @@ def front(folder: Path) -> dict[str, bytes]:
 
 def test_a_local_worker_that_is_killed_costs_nothing(tmp_path: Path) -> None:
     with search(tmp_path, 2) as found:
-        wait_until_done(tmp_path, 20)
+        wait_until_done(tmp_path, MIDDLE)
         os.kill(worker(tmp_path), signal.SIGKILL)
         assert found.wait(240) == 0
-    assert states(tmp_path) == {"done": 60}
+    assert states(tmp_path) == {"done": EVALUATIONS}
     assert len({name for (name,) in asked(tmp_path, "select worker from evaluation")}) == 3
 
 
 def test_a_search_that_is_killed_goes_on_to_the_same_files(tmp_path: Path) -> None:
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     with search(killed) as found:
-        wait_until_done(killed, 20)
+        wait_until_done(killed, MIDDLE)
         found.kill()
     for folder in (killed, whole):
         with search(folder) as found:
             assert found.wait(240) == 0
     assert front(killed) == front(whole)
     (attempts,) = asked(killed, "select sum(attempts) from evaluation where stage='shortened'")
-    assert attempts[0] <= 61
+    assert attempts[0] <= EVALUATIONS + 1
 
 
 @contextmanager
@@ -123,17 +126,17 @@ def scheduler(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
 def test_a_dask_worker_that_is_killed_costs_nothing(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     with scheduler(tmp_path) as (_, address), search(tmp_path / "front", 1, address) as found:
-        wait_until_done(tmp_path / "front", 20)
+        wait_until_done(tmp_path / "front", MIDDLE)
         os.kill(worker(tmp_path / "front"), signal.SIGKILL)
         assert found.wait(240) == 0
-    assert states(tmp_path / "front") == {"done": 60}
+    assert states(tmp_path / "front") == {"done": EVALUATIONS}
 
 
 def test_without_its_scheduler_a_search_says_so_and_another_goes_on(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     folder = tmp_path / "front"
     with scheduler(tmp_path) as (first, address), search(folder, 1, address, "3") as found:
-        wait_until_done(folder, 20)
+        wait_until_done(folder, MIDDLE)
         before = states(folder)["done"]
         first.send_signal(signal.SIGKILL)
         _, errors = found.communicate(timeout=240)
@@ -145,4 +148,4 @@ def test_without_its_scheduler_a_search_says_so_and_another_goes_on(tmp_path: Pa
     assert "failed" not in left
     with search(folder) as found:
         assert found.wait(240) == 0
-    assert states(folder) == {"done": 60}
+    assert states(folder) == {"done": EVALUATIONS}
