@@ -10,9 +10,16 @@ from numpy.typing import ArrayLike
 from luciole.ir.dtypes import Array
 from luciole.ir.graph import Graph
 from luciole.ir.op import Op
+from luciole.ir.ops.reshape import Reshape
 from luciole.ir.quantization import affine_of
-from luciole.ir.value import Producer, Value
+from luciole.ir.unknown_op import UnknownOp
+from luciole.ir.value import Producer, Shape, Value
 from luciole.schema.enums import TensorType
+
+COMPUTING = frozenset(
+    ("AddV2", "BatchMatMulV2", "BroadcastTo", "Erf", "MatMul", "MaxPoolWithArgmax", "SplitV")
+)
+"""CUSTOM operators that old converters of TensorFlow write: they do nothing but compute."""
 
 
 def become(graph: Graph, op: Op, new: Op) -> None:
@@ -59,7 +66,7 @@ def interchangeable(one: Value, other: Value) -> bool:
     """Tell whether two tensors hold elements of the same type that stand for the same numbers, in
     as many axes of the same extents.
     """
-    if one.dtype != other.dtype or one.shape != other.shape:
+    if one.dtype != other.dtype or one.shape != other.shape or one.has_open_rank:
         return False
     return same_numbers(one, other)
 
@@ -101,6 +108,24 @@ def copy_like(graph: Graph, value: Value, array: Array) -> Value:
     return graph.add_constant(name, np.ascontiguousarray(array, np.float32).reshape(array.shape))
 
 
+def reshape_to(graph: Graph, op: Op, tensor: Value) -> bool:
+    """Let a RESHAPE of a tensor compute an operator's one result; returns False, and changes
+    nothing, where the shape of that is not known but for one extent.
+    """
+    result = op.output
+    if result.has_open_rank or tensor.has_open_rank or not _is_sayable(result.shape):
+        return False
+    extents = [-1 if extent is None else extent for extent in result.shape]
+    shape = vector(graph, f"{result.name}/shape", extents)
+    become(graph, op, Reshape(tensor, shape, new_shape=tuple(extents)))
+    return True
+
+
+def _is_sayable(shape: Shape) -> bool:
+    """Tell whether a vector with one -1 at the most says a shape."""
+    return shape.count(None) <= 1 and not (None in shape and 0 in shape)
+
+
 def is_float(*values: Value | None) -> bool:
     """Tell whether all values hold float32."""
     return all(v is not None and v.dtype == TensorType.FLOAT32 for v in values)
@@ -130,6 +155,7 @@ def _remove(graph: Graph, op: Op) -> None:
 
 def _is_idle(op: Op) -> bool:
     """Tell whether nothing reads an operator's results, and it does nothing but compute them."""
-    if op.stateful or any(v is not None and v.is_variable for v in op.operands):
+    computes = not op.stateful or (isinstance(op, UnknownOp) and op.custom in COMPUTING)
+    if not computes or any(v is not None and v.is_variable for v in op.operands):
         return False
     return not any(value.users or value.is_output for value in op.results)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec
 
 from luciole.ir.dtypes import Array
 from luciole.ir.graph import Graph
 from luciole.ir.op import Op
 
 P = ParamSpec("P")
-O = TypeVar("O", bound=Op)  # noqa: E741  # the operator class
 
 Evaluate = Callable[[Op], Sequence[Array]]
 """Computes an operator whose operands are all constant. Kernels are not this room's: the caller
 brings them.
 """
+
+
+Visit = Callable[[Graph, Any], bool]
+"""Rewrites one operator, of kinds that it names, and returns whether it changed anything."""
 
 
 class Pass(Generic[P]):
@@ -58,16 +61,20 @@ def graph_pass(
 
 
 def rewrite(
-    *kinds: type[O], makes: Sequence[type[Op]] = (), on_request: bool = False
-) -> Callable[[Callable[Concatenate[Graph, O, ...], bool]], Pass[[Graph]]]:
+    *kinds: type[Op],
+    makes: Sequence[type[Op]] = (),
+    on_request: bool = False,
+    last_first: bool = False,
+) -> Callable[[Visit], Pass[[Graph]]]:
     """Make a pass of a function on one operator, which is called for every operator of some
-    ``kinds``, in the order in which they run.
+    ``kinds``, in the order in which they run, or the ``last_first``, where part of what is looked
+    for is such a thing itself.
     """
 
-    def decorate(visit: Callable[Concatenate[Graph, O, ...], bool]) -> Pass[[Graph]]:
+    def decorate(visit: Visit) -> Pass[[Graph]]:
         def run(graph: Graph) -> bool:
             changed = False
-            for op in list(graph.ops):
+            for op in list(reversed(graph.ops) if last_first else graph.ops):
                 if isinstance(op, kinds) and op.graph is graph:
                     changed |= visit(graph, op)
             return changed
@@ -80,7 +87,3 @@ def rewrite(
         return Pass(run, makes, on_request=on_request)
 
     return decorate
-
-
-AnyPass = Pass[Any] | Callable[..., bool]
-"""What the registry finds: a pass, or a plain function of a graph."""

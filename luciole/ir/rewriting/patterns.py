@@ -6,12 +6,15 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from luciole.ir.dtypes import Array
 from luciole.ir.op import Op
 from luciole.ir.ops.concatenation import Concatenation
-from luciole.ir.ops.elementwise_binary import Add
+from luciole.ir.ops.elementwise_binary import Add, Binary
+from luciole.ir.ops.reduce import Reduction
 from luciole.ir.ops.reshape import Reshape
 from luciole.ir.ops.transpose import Transpose
 from luciole.ir.value import Value
+from luciole.schema.enums import ActivationFunctionType, TensorType
 
 Order = tuple[int, ...]
 
@@ -42,6 +45,50 @@ def is_filled(value: Value, number: float) -> bool:
     """Tell whether a value is a constant whose elements all are ``number``."""
     data = value.data
     return data is not None and bool((data == number).all())
+
+
+def constant_of(value: Value | None) -> Array | None:
+    """Read the real numbers of a constant of float32, None for any other tensor."""
+    if value is None or value.dtype != TensorType.FLOAT32:
+        return None
+    return value.data
+
+
+def number_of(value: Value | None) -> float | None:
+    """Read the one number of a constant of float32, None for any other tensor."""
+    data = constant_of(value)
+    return float(data.reshape(-1)[0]) if data is not None and data.size == 1 else None
+
+
+def integers_of(value: Value | None) -> list[int] | None:
+    """Read the integers of a constant vector or scalar, None for any other tensor."""
+    data = value.data if value is not None else None
+    if data is None or data.dtype.kind not in "iu":
+        return None
+    return [int(number) for number in data.reshape(-1)]
+
+
+def with_constant(op: Binary) -> tuple[Value, Value] | None:
+    """Tell the operand of a binary operator that is computed from the one that is constant; None
+    where both are of one kind.
+    """
+    if op.x.is_constant == op.y.is_constant:
+        return None
+    return (op.y, op.x) if op.x.is_constant else (op.x, op.y)
+
+
+def is_plain(op: Op) -> bool:
+    """Tell whether an operator carries no activation."""
+    activation = op.attributes().get("activation", ActivationFunctionType.NONE)
+    return bool(activation == ActivationFunctionType.NONE)
+
+
+def axes_of(op: Reduction) -> tuple[int, ...] | None:
+    """Read the axes of a reduction, counted from the front, None where they are computed."""
+    numbers, rank = integers_of(op.reduction_indices), len(op.input.shape)
+    if numbers is None or op.input.has_open_rank:
+        return None
+    return tuple(sorted({number % rank for number in numbers})) if rank else None
 
 
 def first_of(vector: Value, rest: int) -> Value | None:

@@ -11,7 +11,7 @@ from luciole.interpreter import Interpreter
 from luciole.interpreter.records import Records, batch_size, run_records
 from luciole.ir import Array, Graph, Model, Op, Value
 from luciole.ir.ops.elementwise_binary import Add, Mul
-from luciole.ir.passes.folding.fuse_batch_norm import layer_and_factor, per_channel
+from luciole.ir.rewriting.scaling import layer_and_factor, per_channel
 from luciole.lquantizer.calibration.products import weight_rows
 from luciole.lquantizer.rewrite.batch_norm import EPSILON, BatchNorm, Normalized
 from luciole.schema.enums import ActivationFunctionType
