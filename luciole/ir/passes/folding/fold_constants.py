@@ -25,6 +25,17 @@ def fold_constants(graph: Graph, evaluate: Evaluate) -> bool:
     return FoldConstants(evaluate)(graph)
 
 
+def fold_kind(graph: Graph, evaluate: Evaluate, kind: type[Op]) -> bool:
+    """Fold operators of one class whose result is known, however large that is."""
+    changed = False
+    for op in [op for op in graph.ops if isinstance(op, kind)]:
+        results = folded(op, evaluate)
+        if results is not None:
+            _replace(graph, op, results)
+            changed = True
+    return changed
+
+
 class FoldConstants:
     """The pass, with the kernels it may use and the largest result it may keep (None: any)."""
 

@@ -1,0 +1,14 @@
+"""Compute FULLY_CONNECTED beforehand."""
+
+from __future__ import annotations
+
+from luciole.ir.graph import Graph
+from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.ir.passes.folding.fold_constants import fold_kind
+from luciole.ir.rewriting.passes import Evaluate, graph_pass
+
+
+@graph_pass(on_request=True)
+def fold_fully_connected(graph: Graph, evaluate: Evaluate) -> bool:
+    """FULLY_CONNECTED(constants) -> a constant of any size."""
+    return fold_kind(graph, evaluate, FullyConnected)
