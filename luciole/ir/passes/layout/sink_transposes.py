@@ -20,17 +20,19 @@ from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.elementwise_binary import Binary
 from luciole.ir.ops.elementwise_unary import Unary
 from luciole.ir.ops.pad import Pad, PadV2
+from luciole.ir.ops.prelu import PRelu
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.ops.reduce import Reduction
 from luciole.ir.ops.reshape import Reshape
 from luciole.ir.ops.select import SelectV2
 from luciole.ir.ops.transpose import Transpose
 from luciole.ir.passes.cleaning.remove_dead import remove_dead
+from luciole.ir.quantization import affine_of
 from luciole.ir.rewriting.patterns import Order, inverse, made_by, order_of
 from luciole.ir.rewriting.turn_reshapes import turn_reshape
 from luciole.ir.value import Value
 
-_ELEMENTS = (Unary, Rectifier, Binary, SelectV2, Cast, Quantize, Dequantize)
+_ELEMENTS = (Unary, Rectifier, PRelu, Binary, SelectV2, Cast, Quantize, Dequantize)
 """Operators that work element by element, and stretch what has fewer."""
 MOVED = "/moved"
 """Behind the name of a tensor that is another one before its TRANSPOSE."""
@@ -187,12 +189,17 @@ def _under(graph: Graph, op: Op, value: Value, order: Order) -> Value | None:
         return already
     if value.shape in ((), (1,)):
         return value
-    data = value.data
-    if data is None or value.quantization is not None or data.ndim > len(order):
+    data, affine = value.data, affine_of(value)
+    by_channel = affine is not None and affine.scale.size > 1
+    if data is None or by_channel or data.ndim > len(order):
         return None
     wide = data.reshape((1,) * (len(order) - data.ndim) + data.shape)
     moved = np.ascontiguousarray(wide.transpose(inverse(order)))
-    return graph.add_constant(graph.unique_name(value.name), moved, value.dtype)
+    if isinstance(op, PRelu) and len(moved) == 1:
+        moved = moved[0]  # as Keras has it: slopes say nothing of the batch
+    constant = graph.add_constant(graph.unique_name(value.name), moved, value.dtype)
+    constant.quantization = value.quantization
+    return constant
 
 
 def _reduction(graph: Graph, op: Reduction, order: Order) -> Op | None:
