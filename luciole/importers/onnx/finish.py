@@ -19,6 +19,7 @@ from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.ops.transpose import Transpose
 from luciole.ir.passes import run_passes
 from luciole.ir.passes.cleaning.remove_dead import remove_dead, remove_dead_buffers
+from luciole.ir.passes.composites.fuse_gelu import fuse_gelu
 from luciole.ir.passes.folding.fuse_activation_function import fuse_activation_function
 from luciole.ir.passes.folding.fuse_batch_norm import fuse_batch_norm, fuse_biases
 from luciole.ir.passes.fuse_quantization import (
@@ -42,7 +43,8 @@ def finish(model: Model, is_ours: bool) -> None:
     """
     fuse = fuse_biases if is_ours else fuse_batch_norm
     for graph in model.graphs:
-        run_passes(graph, (sink_transposes, fuse, fuse_activation_function, remove_dead))
+        usual = (sink_transposes, fuse, fuse_gelu, fuse_activation_function, remove_dead)
+        run_passes(graph, usual)
         if any(isinstance(op, Dequantize | Quantize) for op in graph.ops):
             _quantize(graph)
             pools = [op for op in graph.ops if isinstance(op, AveragePool2D) and not is_ours]

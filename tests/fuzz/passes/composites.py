@@ -268,3 +268,24 @@ def dilated(b: Builder) -> Value:
     return b.put(
         BatchToSpaceND(b.put(y), b.ints(block, block), add(b.graph.unique_name("crops"), crops))
     )
+
+
+@pattern("fuse_preactivation_batchnorm")
+def preactivation(b: Builder) -> Value:
+    x = image(b)
+    channels = x.dims[3]
+
+    def convolution(value: Value) -> Value:
+        weights = b.normal(channels, 3, 3, channels, scale=0.2)
+        op = Conv2D(value, weights, b.normal(channels))
+        op.stride_w = op.stride_h = 1
+        return b.put(op)
+
+    x = convolution(x)
+    for _ in range(b.pick(1, 2)):
+        sign = 1 if b.chance(0.8) else -1
+        y = b.either(Mul, x, b.constant(sign * b.random.uniform(0.5, 2, channels)))
+        y = b.put(Add(y, b.normal(channels), activation=ActivationFunctionType.RELU))
+        y = convolution(convolution(y)) if b.chance(0.8) else convolution(b.put(Relu(y)))
+        x = b.either(Add, x, y) if b.chance(0.8) else y
+    return x
