@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from luciole.ir.graph import Graph
-from luciole.ir.quantization import is_affine
+from luciole.ir.quantization import affine_of
 from luciole.ir.value import Value
 
 
@@ -30,9 +30,6 @@ def _contents(value: Value) -> Hashable | None:
     special = value.sparsity is not None or any(value.block_tensors)
     if raw is None or special:
         return None
-    scales: Hashable = None
-    if value.quantization is not None and is_affine(value):
-        table = value.quantization
-        parts = (table.scale, table.zero_point)
-        scales = (table.quantized_dimension, *(p is not None and p.tobytes() for p in parts))
-    return value.dtype, value.dims, scales, raw.tobytes()
+    affine = affine_of(value)
+    parts = () if affine is None else (affine.axis, *(p.tobytes() for p in affine.parameters))
+    return value.dtype, value.dims, parts, raw.tobytes()
