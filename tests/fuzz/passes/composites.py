@@ -8,6 +8,7 @@ import numpy as np
 
 from luciole.ir import Value
 from luciole.ir.ops.activations import FUSED, Relu, Relu6, Tanh
+from luciole.ir.ops.comparisons import Less
 from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
@@ -23,8 +24,11 @@ from luciole.ir.ops.elementwise_binary import (
 )
 from luciole.ir.ops.elementwise_unary import Abs, Exp, Neg, Rsqrt, Sqrt, Square
 from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.ir.ops.gelu import Gelu
 from luciole.ir.ops.reduce import Mean, ReduceMax, Sum
+from luciole.ir.ops.reshape import Reshape
 from luciole.ir.ops.rms_norm import RmsNorm
+from luciole.ir.ops.select import SelectV2
 from luciole.ir.ops.slice import Slice
 from luciole.ir.ops.space_to_batch_nd import BatchToSpaceND, SpaceToBatchND
 from luciole.ir.ops.split import Split
@@ -120,8 +124,10 @@ def rms_norm(b: Builder) -> Value:
 
 @pattern("fuse_instnorm")
 def instance_norm(b: Builder) -> Value:
-    x = b.around(image(b), 1)
-    axes, channels = b.ints(*((1, 2), (2, 1), (1, 2), (1, 3))[b.pick(0, 1, 2, 3)]), x.dims[3]
+    x = b.around(b.input(2, 5, b.pick(5, 7)) if b.chance(0.25) else image(b), 1)
+    flat = len(x.dims) == 3
+    axes = b.ints(2) if flat else b.ints(*((1, 2), (2, 1), (1, 2), (1, 3))[b.pick(0, 1, 2, 3)])
+    channels = x.dims[1 if flat else 3]
     mean = b.put(Mean(x, axes, keep_dims=True))
     centred = b.put(Sub(x, mean))
     square = (
@@ -130,7 +136,9 @@ def instance_norm(b: Builder) -> Value:
         b.put(Mul(centred, centred)),
     )[b.pick(0, 1, 2)]
     variance = b.put(Mean(square, axes, keep_dims=True))
-    gamma, beta = b.normal(channels), b.normal(1, 1, 1, channels)
+    along_other = x.dims[2] == channels and b.chance()  # which no INSTANCE_NORM has
+    gamma = b.normal(channels, 1) if flat != along_other else b.normal(channels)
+    beta = b.normal(1, channels, 1) if flat else b.normal(1, 1, 1, channels)
     if b.chance():
         y = b.either(Mul, divided(b, centred, variance, 1e-3), gamma)
         return b.put(Add(y, beta, activation=b.activation()))
@@ -289,3 +297,39 @@ def preactivation(b: Builder) -> Value:
         y = convolution(convolution(y)) if b.chance(0.8) else convolution(b.put(Relu(y)))
         x = b.either(Add, x, y) if b.chance(0.8) else y
     return x
+
+
+@pattern("replace_cw_mul_add_with_depthwise_conv", "forward_reshape_to_unaryop")
+def by_channel(b: Builder) -> Value:
+    x = b.around(image(b))
+    x = b.either(Add, b.either(Mul, x, b.channel(x.dims[3])), b.channel(x.dims[3]))
+    return b.put(Abs(b.put(Reshape(x, b.ints(1, -1)))))
+
+
+@pattern("replace_with_fc_gelu_fc")
+def between_layers(b: Builder) -> Value:
+    x, v, a = b.around(b.input(3, 4)), b.random.normal(0, 1, (5, 4)), b.random.normal(0, 1, 5)
+    above = b.put(FullyConnected(x, b.constant(v), b.constant(a)))
+    below = b.put(FullyConnected(x, b.constant(v * 0.5**0.5), b.constant(a * 0.5**0.5)))
+    share = b.either(Add, erf(b, below), b.number(1))
+    return b.put(FullyConnected(b.either(Mul, above, share), b.normal(2, 5), b.normal(2)))
+
+
+@pattern("fuse_gelu")
+def exact_gelu(b: Builder) -> Value:
+    x = b.around(image(b))
+    share = b.either(Add, erf(b, scaled(b, x, 0.5**0.5)), b.number(1))
+    if b.chance():
+        return b.either(Mul, scaled(b, x, 0.5), share)
+    return scaled(b, b.either(Mul, x, share), 0.5)
+
+
+def erf(b: Builder, x: Value) -> Value:
+    """The error function as the importer of ONNX spells it."""
+    small = b.graph.append(Less(b.put(Abs(x)), b.number(1e-3)), b.graph.unique_name("small")).output
+    y = b.put(Mul(x, b.number(2**0.5)))
+    share = b.put(Div(b.put(Gelu(y)), b.put(SelectV2(small, b.number(1), y))))
+    far = b.put(Sub(b.put(Mul(share, b.number(2))), b.number(1)))
+    series = b.put(Add(b.put(Mul(b.put(Mul(x, x)), b.number(-1 / 3))), b.number(1)))
+    near = b.put(Mul(series, b.put(Mul(x, b.number(2 / math.pi**0.5)))))
+    return b.put(SelectV2(small, near, far))

@@ -126,7 +126,10 @@ def transposes(b: Builder) -> Value:
     return b.put(Transpose(flat, b.ints(0, 2, 1) if flat is not x else b.ints(1, 0, 2, 3)))
 
 
-@pattern("sink_transposes", "convert_nchw_to_nhwc", "fuse_transpose_with_mean")
+@pattern(
+    *("sink_transposes", "convert_nchw_to_nhwc", "forward_transpose_op"),
+    "fuse_transpose_with_mean",
+)
 def turned(b: Builder) -> Value:
     x = b.put(Transpose(image(b), b.ints(0, 3, 1, 2)))
     channels = x.dims[1]

@@ -18,10 +18,12 @@ def resolve_customop_matmul(graph: Graph, op: UnknownOp) -> bool:
     if flags is None or len(op.inputs) != 2 or not is_float(*op.inputs):
         return False
     x, y = (value for value in op.inputs if value is not None)
-    if flags.get("transpose_a", False) or len(x.shape) != 2 or len(y.shape) != 2:
+    if len(x.shape) != 2 or len(y.shape) != 2:
         return False
+    perm = vector(graph, f"{op.name}/perm", [1, 0])
+    if flags.get("transpose_a", False):
+        x = put(graph, op, Transpose(x, perm), f"{op.name}/first")
     if not flags.get("transpose_b", False):
-        perm = vector(graph, f"{op.name}/perm", [1, 0])
-        y = put(graph, op, Transpose(y, perm), f"{op.name}/turned")
+        y = put(graph, op, Transpose(y, perm), f"{op.name}/second")
     become(graph, op, FullyConnected(x, y))
     return True

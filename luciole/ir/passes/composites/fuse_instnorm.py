@@ -24,8 +24,8 @@ from luciole.schema.enums import ActivationFunctionType
 def fuse_instnorm(graph: Graph, op: Add | Sub | Mul | Div | Reshape) -> bool:
     """c (x - MEAN(x)) / sqrt(MEAN((x - MEAN(x))^2) + e) + b -> INSTANCE_NORM(x, c, b).
 
-    Means are of the pixels of [n, h, w, channels]; however it is written, and in the form with one
-    more axis that a normalization of groups has.
+    Means are of the pixels of [n, h, w, channels], or of the elements of [n, channels, elements];
+    however it is written, and in the form with one more axis that a normalization of groups has.
     """
     result = op.tensor if isinstance(op, Reshape) else op.output
     last = result.producer.op if result.producer is not None else None
@@ -35,8 +35,9 @@ def fuse_instnorm(graph: Graph, op: Add | Sub | Mul | Div | Reshape) -> bool:
     x = None if norm is None else _image(norm.x, isinstance(op, Reshape))
     if norm is None or x is None or x.shape != op.output.shape or not _is_of_pixels(norm):
         return False
-    channels = x.shape[-1]
-    parts = [_by_channel(part, channels) for part in (norm.scale, norm.shift)]
+    channels = x.shape[-1 if len(x.shape) == 4 else 1]
+    tail = (channels,) if len(norm.x.shape) == 4 else (channels, 1)
+    parts = [_by_channel(part, channels, tail) for part in (norm.scale, norm.shift)]
     if parts[0] is None or parts[1] is None or channels is None:
         return False
     gamma = constant(graph, f"{op.name}/gamma", parts[0])
@@ -44,6 +45,10 @@ def fuse_instnorm(graph: Graph, op: Add | Sub | Mul | Div | Reshape) -> bool:
     activation = last.attributes().get("activation", ActivationFunctionType.NONE)
     become(graph, op, InstanceNorm(x, gamma, beta, epsilon=norm.epsilon, activation=activation))
     return True
+
+
+_AXES = {4: (1, 2), 3: (2,)}
+"""What means are taken of, by the number of axes of x."""
 
 
 def _norm(last: Op) -> Scaled | None:
@@ -57,7 +62,7 @@ def _image(x: Value, is_reshaped: bool) -> Value | None:
     adds an axis of extent 1.
     """
     if not is_reshaped:
-        return x if len(x.shape) == 4 else None
+        return x if len(x.shape) in _AXES else None
     before = made_by(x, Reshape)
     image = None if before is None else before.tensor
     return (
@@ -67,7 +72,7 @@ def _image(x: Value, is_reshaped: bool) -> Value | None:
 
 def _is_of_pixels(norm: Scaled) -> bool:
     """Tell whether mean and variance are those of x over its pixels."""
-    axes = (1, 2) if len(norm.x.shape) == 4 else (1, 2, 4)
+    axes = _AXES.get(len(norm.x.shape), (1, 2, 4))
     variance = made_by(norm.moment, Mean)
     if variance is None or norm.mean is None or not _is_mean(norm.mean, norm.x, axes):
         return False
@@ -95,14 +100,15 @@ def _is_square(value: Value, x: Value, mean: Value) -> bool:
 
 
 def _by_channel(
-    part: NDArray[np.float64] | None, channels: int | None
+    part: NDArray[np.float64] | None, channels: int | None, tail: tuple[int | None, ...]
 ) -> NDArray[np.float64] | None:
-    """Write a constant as a number for each channel, 0 where there is none."""
+    """Write a constant as a number for each channel, 0 where there is none. The ``tail`` of its
+    shape is to be that of a number for each channel.
+    """
     if channels is None:
         return None
     if part is None:
         return np.zeros(channels)
-    per_channel = part.size == channels and channels in part.shape[-2:]
-    if part.size != 1 and not per_channel:
+    if part.size != 1 and (part.size != channels or part.shape[-len(tail) :] != tail):
         return None
     return np.broadcast_to(part.reshape(-1), (channels,)).copy()

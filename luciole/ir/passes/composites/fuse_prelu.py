@@ -41,7 +41,7 @@ _NEAR = 16
 
 
 def _unit(graph: Graph, op: Op, x: Value, slope: Array) -> Op:
-    if slope.size == 1:
+    if slope.size == 1 and slope.ndim <= 1:  # with more axes it is one of a single channel
         return LeakyRelu(x, alpha=float(slope.reshape(-1)[0]))
     return PRelu(x, constant(graph, f"{op.name}/alpha", slope))
 

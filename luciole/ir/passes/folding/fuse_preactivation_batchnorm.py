@@ -37,8 +37,6 @@ def fuse_preactivation_batchnorm(graph: Graph, op: Add) -> bool:
     if mul is None or not is_plain(mul) or not is_private(mul.output):
         return False
     x = mul.x if mul.y.is_constant else mul.y
-    if len(x.users) == 1:
-        return fuse_into_layer(graph, mul, PLAIN_LAYERS)
     layer, others = _source(x), [use.op for use in x.users if use.op is not mul]
     readers = [use.op for use in op.output.users]
     balances = [_balance(other, x) for other in others]
@@ -46,7 +44,11 @@ def fuse_preactivation_batchnorm(graph: Graph, op: Add) -> bool:
         return False
     factor = per_channel(mul.y if mul.y.is_constant else mul.x, layer)
     shift = per_channel(op.y if op.x is mul.output else op.x, layer)
-    if factor is None or shift is None or x.is_output or not (factor >= _LEAST).all():
+    if factor is None or shift is None or x.is_output:
+        return False
+    if not others:
+        return _fold_alone(graph, op, mul, layer)
+    if not (factor >= _LEAST).all():
         return False
     if None in balances or not all(_takes(reader, op.output, len(factor)) for reader in readers):
         return False
@@ -59,6 +61,17 @@ def fuse_preactivation_batchnorm(graph: Graph, op: Add) -> bool:
 
 _LEAST = 1e-2
 """Of a factor that is divided by: what is added and taken away is not to drown the numbers."""
+
+
+def _fold_alone(graph: Graph, op: Add, mul: Mul, layer: Op) -> bool:
+    """Fold everything into the layer before, which nothing else reads; RELU stays an operator."""
+    if not fuse_into_layer(graph, mul, PLAIN_LAYERS):
+        return False
+    shift = per_channel(op.y if op.x is layer.output else op.x, layer)
+    assert shift is not None, "it was looked at"
+    shift_layer(graph, layer, shift)
+    become(graph, op, Relu(layer.output))
+    return True
 
 
 def _source(x: Value) -> Op | None:
