@@ -208,10 +208,10 @@ def batch_norm(b: Builder) -> Value:
         y = layer(b, y, int(kind))
         channels = y.dims[3]
         scale, shift = b.channel(channels), b.channel(channels)
-        if b.chance(0.8):
-            y = b.either(Add, b.either(Mul, y, scale), shift)
-        else:
-            y = b.either(Mul, b.either(Add, y, shift), scale)
+        form = b.pick(0, 1, 2, 3)
+        y = b.either(Add, y, shift) if form == 0 else y
+        y = b.either(Mul, y, scale) if form != 3 else y
+        y = b.either(Add, y, shift) if form in (1, 3) else y
         y = b.put(FUSED[ActivationFunctionType.RELU](y)) if b.chance() else y
     return y
 

@@ -133,10 +133,16 @@ def transposes(b: Builder) -> Value:
 def turned(b: Builder) -> Value:
     x = b.put(Transpose(image(b), b.ints(0, 3, 1, 2)))
     channels = x.dims[1]
+    if b.chance(0.3):
+        return b.put(Mean(x, b.ints(2, 3), keep_dims=b.chance(0.2)))
     slopes = b.constant(b.random.uniform(0.1, 0.5, (channels, 1, 1)))
     x = b.put(PRelu(x, slopes)) if b.chance() else x
     x = b.put(Mul(x, b.normal(1, channels, 1, 1))) if b.chance() else x
     x = b.put(Concatenation((x, b.put(Abs(x))), axis=1)) if b.chance() else x
+    if x.dims[1] % 2 == 0 and b.chance():
+        first, second = b.put_all(Split(b.ints(1), x, num_splits=2), 2)
+        second = b.put(Abs(second)) if b.chance(0.3) else second
+        x = b.put(Concatenation((second, first), axis=1))
     x = b.put(Mean(x, b.ints(2, 3), keep_dims=b.chance())) if b.chance() else x
     return b.put(Transpose(x, b.ints(0, 2, 3, 1))) if len(x.dims) == 4 else x
 

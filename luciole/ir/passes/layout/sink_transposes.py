@@ -25,10 +25,12 @@ from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.ops.reduce import Reduction
 from luciole.ir.ops.reshape import Reshape
 from luciole.ir.ops.select import SelectV2
+from luciole.ir.ops.split import Split
+from luciole.ir.ops.split_v import SplitV
 from luciole.ir.ops.transpose import Transpose
 from luciole.ir.passes.cleaning.remove_dead import remove_dead
 from luciole.ir.quantization import affine_of
-from luciole.ir.rewriting.patterns import Order, inverse, made_by, order_of
+from luciole.ir.rewriting.patterns import Order, integers_of, inverse, made_by, order_of
 from luciole.ir.rewriting.turn_reshapes import turn_reshape
 from luciole.ir.value import Value
 
@@ -57,6 +59,8 @@ def _moved(graph: Graph, op: Op) -> bool:
         return _cancel(graph, op)
     if isinstance(op, Reduction) and not op.keep_dims:
         return _reduce_before(graph, op)
+    if isinstance(op, Split | SplitV):
+        return _split_before(graph, op)
     return turn_reshape(graph, op) if isinstance(op, Reshape) else _sink(graph, op)
 
 
@@ -110,6 +114,50 @@ def _sink(graph: Graph, op: Op) -> bool:
     return True
 
 
+def _split_before(graph: Graph, op: Split | SplitV) -> bool:
+    """Split what is before a TRANSPOSE, and turn the parts, where these meet TRANSPOSE again or are
+    joined again.
+    """
+    before, along = made_by(op.input, Transpose), integers_of(op.split_dim)
+    order = None if before is None else order_of(before)
+    if before is None or order is None or along is None or not all(map(_meets, op.results)):
+        return False
+    axis = np.full(op.split_dim.dims, order[along[0] % len(order)], np.int32)
+    place = graph.add_constant(graph.unique_name(f"{op.name}/axis"), axis)
+    slots = [place, before.a] if isinstance(op, Split) else [before.a, op.operands[1], place]
+    parts = [_value_before(graph, result, order) for result in op.results]
+    graph.insert_before(op, op.clone(slots), results=parts)
+    names = [result.name for result in op.results]
+    turned = [_turned(graph, op, *pair, order) for pair in zip(parts, op.results, strict=True)]
+    graph.remove(op)
+    for value, name in zip(turned, names, strict=True):
+        value.name = name
+    return True
+
+
+def _meets(value: Value) -> bool:
+    """Tell whether all that reads a part turns it again, or joins it with others."""
+    readers = [use.op for use in value.users]
+    return not value.is_output and all(isinstance(op, Transpose | Concatenation) for op in readers)
+
+
+def _value_before(graph: Graph, result: Value, order: Order) -> Value:
+    """Make the tensor that a TRANSPOSE of this order makes a result of."""
+    made = Value(graph.unique_name(f"{result.name}{MOVED}"), result.dtype)
+    made.shape = _unmoved(result.shape, order)
+    made.quantization = result.quantization
+    return graph.add_value(made)
+
+
+def _turned(graph: Graph, op: Op, made: Value, result: Value, order: Order) -> Value:
+    """Let a TRANSPOSE in front of an operator make what its result is."""
+    last = Transpose(made, _vector(graph, "perm", order))
+    graph.insert_before(op, last, graph.unique_name(result.name))
+    last.output.dtype, last.output.quantization = result.dtype, result.quantization
+    result.replace_with(last.output)
+    return last.output
+
+
 def _pays(op: Op, order: Order) -> bool:
     """Tell whether there are no more TRANSPOSE then: all that are read go, and one comes."""
     read = [v for v in op.operands if v is not None and not v.is_constant]
@@ -136,18 +184,12 @@ def _moved_already(op: Op, value: Value, order: Order) -> Value | None:
 
 def _put(graph: Graph, op: Op, new: Op, order: Order) -> None:
     """Put an operator and a TRANSPOSE behind it in another's place."""
-    result = op.output
-    made = Value(graph.unique_name(f"{result.name}{MOVED}"), result.dtype)
-    made.shape = _unmoved(result.shape, order)
-    made.quantization = result.quantization
-    graph.insert_before(op, new, results=[graph.add_value(made)])
-    last = Transpose(made, _vector(graph, "perm", order))
-    name = result.name
-    graph.insert_before(op, last, graph.unique_name(name))
-    last.output.dtype, last.output.quantization = result.dtype, result.quantization
-    result.replace_with(last.output)
+    result, name = op.output, op.output.name
+    made = _value_before(graph, result, order)
+    graph.insert_before(op, new, results=[made])
+    last = _turned(graph, op, made, result, order)
     graph.remove(op)
-    last.output.name = name
+    last.name = name
 
 
 def _unmoved(shape: tuple[int | None, ...], order: Order) -> tuple[int | None, ...]:
