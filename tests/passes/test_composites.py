@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import luciole
+from luciole.exporters import to_bytes
 from luciole.ir import Model
 from tests.support import data_path
 
@@ -52,3 +53,18 @@ def test_gelu_is_one_operator_on_the_way_to_integers() -> None:
     proof = result.report.proof
     assert proof is not None
     assert all((output.file.snr_db or 99) > 30 for output in proof.outputs)
+
+
+@pytest.mark.parametrize("name", sorted(LEFT))
+def test_a_tflite_file_stays_one_that_litert_runs(name: str) -> None:
+    litert = pytest.importorskip("ai_edge_litert.interpreter")
+    model = imported(name)
+    simpler = luciole.optimize(model)
+    x = np.random.default_rng(1).normal(0, 1, model.graph.inputs[0].dims).astype(np.float32)
+    (expected,) = luciole.Interpreter(model).run(x).values()
+    interpreter = litert.Interpreter(model_content=to_bytes(simpler, "tflite"))
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
+    interpreter.invoke()
+    output = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    np.testing.assert_allclose(output, expected, rtol=0, atol=1e-5 * float(np.ptp(expected)))

@@ -25,6 +25,8 @@ Polynomial = dict[Monomial, Coefficient]
 
 ONE: Monomial = frozenset()
 _MOST_TERMS, _MOST_STEPS, _HIGHEST_POWER = 16, 64, 4
+_CLOSE = 5e-6
+"""How far a coefficient may be off, relatively: the constants of files are rounded to float32."""
 _ARITHMETIC = (Add, Sub, Mul, Div, Pow, SquaredDifference, Neg, Rsqrt, Sqrt, Square)
 
 
@@ -53,7 +55,7 @@ def equals(polynomial: Polynomial | None, wanted: dict[Monomial, float]) -> bool
     if polynomial is None or polynomial.keys() != wanted.keys():
         return False
     return all(
-        bool(np.allclose(polynomial[product], number, rtol=1e-4, atol=0))
+        bool(np.allclose(polynomial[product], number, rtol=_CLOSE, atol=0))
         for product, number in wanted.items()
     )
 

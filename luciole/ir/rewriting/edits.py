@@ -39,14 +39,14 @@ def alias(graph: Graph, op: Op, value: Value) -> bool:
     graph would lose its tensor: what its caller knows stays.
     """
     result = op.output
-    if not interchangeable(result, value):
+    if not interchangeable(result, value) or value.is_variable:
         return False
     if not result.is_output:
         result.replace_with(value)
         _remove(graph, op)
         return True
     maker = value.producer
-    if maker is None or value.is_output or value.is_variable:
+    if maker is None or value.is_output:
         return False
     _hand_over(graph, op, value, maker)
     return True

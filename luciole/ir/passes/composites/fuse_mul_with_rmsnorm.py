@@ -12,7 +12,7 @@ from luciole.ir.rewriting.passes import rewrite
 from luciole.ir.rewriting.patterns import constant_of, is_plain, made_by, with_constant
 
 
-@rewrite(Mul, makes=(RmsNorm,))
+@rewrite(Mul, makes=(RmsNorm,), on_request=True)
 def fuse_mul_with_rmsnorm(graph: Graph, op: Mul) -> bool:
     """MUL(RMS_NORM(x, c), m) -> RMS_NORM(x, c m)."""
     pair = with_constant(op)

@@ -15,7 +15,7 @@ from luciole.ir.rewriting.passes import rewrite
 from luciole.ir.rewriting.patterns import axes_of, is_plain, made_by
 
 
-@rewrite(Mul, Div, makes=(RmsNorm,), last_first=True)
+@rewrite(Mul, Div, makes=(RmsNorm,), last_first=True, on_request=True)
 def fuse_rmsnorm(graph: Graph, op: Mul | Div) -> bool:
     """x / sqrt(MEAN(x^2) + e) c -> RMS_NORM(x, c), the mean along the last axis."""
     norm = scaled_by_root(op) if is_float(op.output) and is_plain(op) else None

@@ -17,7 +17,7 @@ from luciole.ir.value import Value
 from luciole.schema.enums import RoPEMode
 
 
-@rewrite(Add, makes=(Rope,))
+@rewrite(Add, makes=(Rope,), on_request=True)
 def fuse_rope(graph: Graph, op: Add) -> bool:
     """x cos + CONCATENATION(-x[half:], x[:half]) sin -> ROPE(x, sin, cos), along the last axis."""
     if not is_float(op.output) or len(op.output.shape) != 4 or not is_plain(op):

@@ -11,5 +11,5 @@ from luciole.ir.rewriting.scaling import fuse_into_layer
 
 @rewrite(Mul, Add)
 def fuse_batchnorm_with_tconv(graph: Graph, op: Mul | Add) -> bool:
-    """ADD(MUL(TRANSPOSE_CONV(n, w, x, b), m), a) -> TRANSPOSE_CONV(n, w, x m, b m + a)."""
+    """ADD(MUL(TRANSPOSE_CONV(n, w, x, b), m), a) -> TRANSPOSE_CONV(n, w m, x, b m + a)."""
     return fuse_into_layer(graph, op, (TransposeConv,))
