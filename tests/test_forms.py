@@ -270,23 +270,20 @@ TIMES_PLUS = "return x * y + z;"
 
 
 def _called(function: int) -> str:
-    """C that applies a formula, whatever its struct holds."""
+    """Return C that applies a formula, whatever its struct holds."""
     name = printed.loop_name(function)
-    fields = [*printed.parameters_of(function)] if function in UNARY else []
-    given = "".join(
-        f"op.{field} = {value}f; "
-        for field, value in zip("ab", PARAMETERS, strict=True)
-        if field in fields
-    )
+    fields = printed.parameters_of(function) if function in UNARY else []
+    numbers = dict(zip("ab", PARAMETERS, strict=True))
+    settings = "".join(f"op.{field} = {numbers[field]}f; " for field in fields)
     return (
         f"void run_{name}(uint32_t count, const float *x, const float *y, float *z)\n"
-        f"{{ struct {name} op = {{0}}; op.count = count; {given}(void)y;\n"
+        f"{{ struct {name} op = {{0}}; op.count = count; {settings}(void)y;\n"
         f"{name}(&op, x, {'y, ' if function in BINARY else ''}z); }}"
     )
 
 
 def _library(folder: Path, fused: bool) -> ctypes.CDLL:
-    """All formulas as C: with one rounding of x y + z, as compiled kernels have it, or with two."""
+    """Compile all formulas as C: with one rounding of x y + z, as compiled kernels have, or two."""
     names = map(printed.loop_name, FORMULAS)
     text = "\n\n".join(piece.text for piece in needed(names))
     assert text.count(TIMES_PLUS) == 1
@@ -306,7 +303,7 @@ def _library(folder: Path, fused: bool) -> ctypes.CDLL:
 
 @pytest.fixture(scope="module")
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, ctypes.CDLL]:
-    """By whether they round once."""
+    """Return libraries of all formulas, by whether they round once."""
     return {fused: _library(tmp_path_factory.mktemp("formulas"), fused) for fused in (False, True)}
 
 
@@ -329,7 +326,7 @@ def _compiled(function: int, x: Array, y: Array) -> Array:
 
 
 def _numbers() -> tuple[Array, Array]:
-    """Special numbers of both signs, each with each, and many others."""
+    """Return special numbers of both signs, each with each, and 4,000 others."""
     special = np.array([*SPECIAL, *(-x for x in SPECIAL)], np.float32)
     pairs = [grid.ravel() for grid in np.meshgrid(special, special)]
     rng = np.random.default_rng(0)

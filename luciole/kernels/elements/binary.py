@@ -126,15 +126,15 @@ def step(
 
 
 def define(cls: type[Op], formula: BinaryFormula) -> None:
-    """Let an operator of two float tensors run compiled and in C: by a formula,
-    ``lambda x, y: (x - y) * (x - y)``. Raises TypeError for one with attributes, of which the
-    formula would know nothing.
+    """Register the formula of an operator of two float tensors, by which it runs compiled and in C:
+    ``lambda x, y: (x - y) * (x - y)``. Raises TypeError for an operator with attributes, of which
+    the formula would know nothing.
     """
     register(cls, define_binary(name_of(cls), formula))
 
 
 def register(cls: type[Op], function: int) -> None:
-    """Let an operator of two float tensors run compiled and in C by a function of ``Binary``."""
+    """Register a function of ``Binary`` for an operator of two float tensors, compiled and in C."""
 
     @native(cls, TensorType.FLOAT32)
     def build(op: Op, context: Context) -> NativeStep | None:
@@ -150,7 +150,7 @@ def register(cls: type[Op], function: int) -> None:
 
 
 def register_arithmetic(cls: type[Arithmetic], function: int) -> None:
-    """Do so for an operator that an activation may be fused into."""
+    """Register a function of ``Binary`` for an operator that an activation may be fused into."""
 
     @native(cls, TensorType.FLOAT32)
     def build(op: Arithmetic, context: Context) -> NativeStep | None:

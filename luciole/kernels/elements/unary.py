@@ -73,21 +73,21 @@ def step(formula: Applied, x: Array | None, y: Array) -> NativeStep:
 
 
 def define(cls: type[Op], formula: Formula) -> None:
-    """Let an operator of one float tensor, without attributes, run compiled and in C: by a formula,
-    ``lambda x: x / (1.0 + abs(x))``. Raises TypeError for one with attributes, of which the formula
-    would know nothing.
+    """Register the formula of an operator of one float tensor, by which it runs compiled and in C:
+    ``lambda x: x / (1.0 + abs(x))``. Raises TypeError for an operator with attributes, of which the
+    formula would know nothing.
     """
     register(cls, define_unary(name_of(cls), formula))
 
 
 def register(cls: type[Op], function: int, a: float = 0, b: float = 0) -> None:
-    """Let an operator of one float tensor run compiled and in C by a function of ``Unary``."""
+    """Register a function of ``Unary`` for an operator of one float tensor, compiled and in C."""
     by_attributes(cls)(lambda op: Applied(function, a, b))
 
 
 def by_attributes(cls: type[O]) -> Callable[[Choose[O]], Choose[O]]:
-    """Let an operator of one float tensor run compiled and in C by the formula that a function
-    chooses by its attributes.
+    """Register what chooses the formula of an operator of one float tensor by its attributes,
+    compiled and in C.
     """
 
     def register(choose: Choose[O]) -> Choose[O]:

@@ -10,10 +10,16 @@ from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from typing import Protocol, Self, TypeVar
 
+import numpy as np
+
 ROUNDING = 12582912.0 + 254
 """1.5 2^23: what is added to it becomes an integer, found in the lowest bits of the sum; and twice
 the bias of exponents, so that half of these bits is an exponent.
 """
+
+
+_PLAIN = (int, float, np.number)
+"""What constants are written as."""
 
 
 class Number(Protocol):
@@ -85,12 +91,12 @@ class Number(Protocol):
 
     def at_least(self, low: Self | float) -> Self:
         """Select the larger of both; NaN stays NaN."""
-        limit = self.number(low) if isinstance(low, (int, float)) else low
+        limit = self.number(low) if isinstance(low, _PLAIN) else low
         return limit.where(self.compared("<", low), self)
 
     def at_most(self, high: Self | float) -> Self:
         """Select the smaller of both; NaN stays NaN."""
-        limit = self.number(high) if isinstance(high, (int, float)) else high
+        limit = self.number(high) if isinstance(high, _PLAIN) else high
         return limit.where(self.compared(">", high), self)
 
     def polynomial(self, coefficients: Sequence[float]) -> Self:
@@ -136,7 +142,7 @@ SHARED: dict[str, NamedFunction] = {}
 
 
 def shared(function: NamedFunction) -> NamedFunction:
-    """Let texts hold a function once and call it by its name."""
+    """Register a function that texts may hold once and call by its name."""
     SHARED[function.__name__] = function
 
     def called(x: N) -> N:

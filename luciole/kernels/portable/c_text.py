@@ -12,7 +12,7 @@ import numpy as np
 from luciole.kernels.formulas.algebra import NamedFunction, Number
 
 LONGEST = 50
-"""Characters of what is written inside of something else, rather than in a line of its own."""
+"""Characters of an expression that is written inside of another one, not in a line of its own."""
 
 
 def exact_float(x: float) -> str:
@@ -84,15 +84,15 @@ class CText(Number):
         return self._with("{1} ? {0} : {2}", mask, other)
 
     def times_power(self, shifted: CText) -> CText:
-        """Call it."""
+        """Call what multiplies by two powers of two."""
         return self._with("luc_times_power({0}, {1})", shifted)
 
     def power(self) -> CText:
-        """Call it."""
+        """Call what clears the other bits."""
         return self._with("luc_power_in({0})")
 
     def apart(self, root: float) -> tuple[CText, CText]:
-        """Call both."""
+        """Call a function for each part."""
         names = "luc_mantissa", "luc_exponent"
         mantissa, exponent = (self._with(f"{name}({{0}}, {{1}})", root) for name in names)
         return mantissa, exponent

@@ -2,8 +2,8 @@
 each formula of an operator.
 
 No library is behind them. ``x y + z`` is rounded once or twice, as the compiler chooses: so results
-differ from those of compiled kernels in the last bits, unless it has an instruction for it and uses
-it there and nowhere else.
+differ from those of compiled kernels in the last bits (TANH is within 6 units of the last place, in
+place of 4.5), unless it has an instruction for it and uses it there and nowhere else.
 """
 
 from __future__ import annotations
