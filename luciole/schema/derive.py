@@ -35,8 +35,8 @@ class Declaration:
 def parse(text: str) -> list[Declaration]:
     """Read the declarations of a flatbuffers schema, comments dropped."""
     text = re.sub(r"//.*", "", text)
-    found = re.finditer(r"\b(enum|union|table)\s+(\w+)\s*(?::\s*(\w+))?\s*\{([^}]*)\}", text)
-    return [Declaration(m[1], m[2], m[3] or "", _members(m[1], m[4])) for m in found]
+    matches = re.finditer(r"\b(enum|union|table)\s+(\w+)\s*(?::\s*(\w+))?\s*\{([^}]*)\}", text)
+    return [Declaration(m[1], m[2], m[3] or "", _members(m[1], m[4])) for m in matches]
 
 
 def _members(kind: str, body: str) -> list[str]:
@@ -132,8 +132,8 @@ def _field(
     if is_list:
         align = re.search(r"force_align: ?(\d+)", note)
         aligned = f", align={align[1]}" if align else ""
-        given = f'{slot}, "{base}", default=None{enum}{aligned}'
-        return f"{name}: NDArray[np.{NUMPY[base]}] | None = vector({given})"
+        arguments = f'{slot}, "{base}", default=None{enum}{aligned}'
+        return f"{name}: NDArray[np.{NUMPY[base]}] | None = vector({arguments})"
     python = of if enum else {"bool": "bool", "float": "float", "double": "float"}.get(of, "int")
     value = _default(python, of, default, kinds)
     return f'{name}: {python} = scalar({slot}, "{base}", default={value}{enum})'

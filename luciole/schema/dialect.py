@@ -46,10 +46,10 @@ class Dialect:
             if there == number:
                 return enum[name]
         try:
-            found = enum(number)
+            member = enum(number)
         except ValueError:
             return None
-        return None if found.name in moved else found
+        return None if member.name in moved else member
 
 
 CIRCLE = Dialect("circle", b"CIR0", model_version=0)

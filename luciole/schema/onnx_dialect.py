@@ -7,7 +7,7 @@ from __future__ import annotations
 from luciole.schema.enums import BuiltinOperator, TensorType
 
 OPSET, IR_VERSION = 18, 8
-"""What files are written as unless something newer is asked for."""
+"""Versions of files that are written unless something newer is asked for."""
 
 PRODUCER = DOMAIN = "luciole"
 """Operators with learned levels: their bodies of standard operators are in the file."""

@@ -38,7 +38,7 @@ MOST_FAULTS = 100
 
 
 class Fault(NamedTuple):
-    """What does not hold in a file: the field's place in the tables, and a sentence."""
+    """A fault of a file: the field's place in the tables, and a sentence."""
 
     place: str
     sentence: str
@@ -46,8 +46,9 @@ class Fault(NamedTuple):
 
 @dataclass
 class Reading:
-    """What could be read of a file. ``unknown`` has a line for everything that it holds and this
-    schema does not know, ``faults`` what was left out, or is empty, because its bytes do not hold.
+    """The readable contents of a file. ``unknown`` has a line for everything in it that this schema
+    does not know, ``faults`` the fields that were left out, or are empty, because their bytes are
+    damaged.
     """
 
     root: Model
@@ -87,14 +88,14 @@ def read(data: Bytes, dialect: Dialect | None = None) -> tuple[Model, list[str]]
     schema does not know. Raises FormatError when the bytes are no such file or point outside
     themselves.
     """
-    found = read_damaged(data, dialect)
-    for fault in found.faults:
+    reading = read_damaged(data, dialect)
+    for fault in reading.faults:
         raise FormatError(f"damaged file: {fault.sentence}")
-    return found.root, found.unknown
+    return reading.root, reading.unknown
 
 
 def read_damaged(data: Bytes, dialect: Dialect | None = None) -> Reading:
-    """Decode what holds of a model file, as ``read`` does.
+    """Decode the undamaged parts of a model file, as ``read`` does.
 
     Raises FormatError when the bytes are no such file, or when there is no root table.
     """
@@ -114,11 +115,11 @@ def _octets(data: Bytes) -> NDArray[np.uint8]:
 
 
 def _no_identifier(data: Bytes) -> str:
-    found = _octets(data)[4:_HEADER].tobytes()
+    identifier = _octets(data)[4:_HEADER].tobytes()
     known = " or ".join(f"{d.identifier.decode()} ({d.name})" for d in DIALECTS)
-    if len(found) < _HEADER - 4:
+    if len(identifier) < _HEADER - 4:
         return f"not a model file: {len(_octets(data))} bytes is too short"
-    return f"not a model file: identifier is {found!r}, expected {known}"
+    return f"not a model file: identifier is {identifier!r}, expected {known}"
 
 
 class _Layout(NamedTuple):
@@ -166,7 +167,7 @@ class Reader:
     def table(self, cls: type[T], position: int) -> T:
         """Decode the table at a position."""
         slots = self._slots(cls, position)
-        given: dict[str, object] = {}
+        values: dict[str, object] = {}
         for field in cls.fields:
             at = self._at(cls, field, slots)
             if not at:
@@ -180,8 +181,8 @@ class Reader:
             if len(self.faults) > before:
                 self._locate(before, f".{field.name}")
             if value is not None:
-                given[field.name] = value
-        return cls(**given)
+                values[field.name] = value
+        return cls(**values)
 
     def _note(self, error: _DamageError) -> None:
         if len(self.faults) < MOST_FAULTS:
@@ -190,7 +191,7 @@ class Reader:
             self.faults.append(_Noted("more is damaged: lists from here on are cut off"))
 
     def _locate(self, before: int, part: str) -> None:
-        """Say where the faults are that were noted since there were ``before``."""
+        """Add a part of the place to all faults that were noted since there were ``before``."""
         for fault in self.faults[before:]:
             fault.parts.append(part)
 

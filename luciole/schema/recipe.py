@@ -1,4 +1,5 @@
-"""List what ONE's model recipes call operators and their options, and where their defaults differ.
+"""List the names of operators and their options in ONE's model recipes, and the defaults that
+differ.
 
 A recipe is a model in protobuf's text format (``compiler/tflchef``, ``compiler/circlechef``). Names
 follow rules; what departs from them stands in one table each.
@@ -192,18 +193,18 @@ def builtin_of(type_: str) -> BuiltinOperator | None:
 
 
 def type_of(code: BuiltinOperator) -> str:
-    """Find what recipes call an operator."""
+    """Find the name of an operator in recipes."""
     name = _TYPES.get(code.name, _camel(code.name))
     return code.name if name in CUSTOM else name
 
 
 def message_of(code: BuiltinOperator) -> str:
-    """Find what recipes call an operator's options."""
+    """Find the name of an operator's options in recipes."""
     return f"{_MESSAGES.get(code.name, code.name.lower())}_options"
 
 
 def custom_message_of(type_: str) -> str:
-    """Find what recipes call a custom operator's options."""
+    """Find the name of a custom operator's options in recipes."""
     return f"{CUSTOM_MESSAGES.get(type_, plain(type_))}_options"
 
 
@@ -214,9 +215,9 @@ def table_of(code: BuiltinOperator) -> type[Table] | None:
 
 
 def default_of(table: type[Table], field: str) -> object:
-    """Find what an options field means that a recipe leaves out."""
-    given = {f.name: f.default for f in table.fields}[field]
-    value = _DEFAULTS.get((table.__name__, field), given)
+    """Find the value of an options field that a recipe leaves out."""
+    of_schema = {f.name: f.default for f in table.fields}[field]
+    value = _DEFAULTS.get((table.__name__, field), of_schema)
     return float(np.float32(value)) if isinstance(value, float) else value
 
 
@@ -251,13 +252,13 @@ def custom_bytes(type_: str, options: Mapping[str, Any]) -> bytes:
 
 def custom_options(type_: str, entries: Mapping[str, Any]) -> dict[str, Any] | None:
     """Find the options that a recipe gives a custom operator for the entries of its map, None where
-    none do; those of operators that ONE does not know are the entries.
+    none do; the entries themselves for operators that ONE does not know.
     """
     defaults = CUSTOM.get(type_, {})
-    found = _pool_options(entries) if defaults is _MAX_POOL else entries
-    if found.keys() != defaults.keys():
+    options = _pool_options(entries) if defaults is _MAX_POOL else entries
+    if options.keys() != defaults.keys():
         return None
-    return {name: _as(default, found[name]) for name, default in defaults.items()}
+    return {name: _as(default, options[name]) for name, default in defaults.items()}
 
 
 def _as(default: object, value: object) -> object:
@@ -298,5 +299,5 @@ def _pool_options(entries: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_window(size: object) -> bool:
-    """Tell whether an attribute is an extent for each of four axes."""
+    """Return whether an attribute is an extent for each of four axes."""
     return isinstance(size, list) and len(size) == 4 and all(type(n) is int for n in size)

@@ -100,11 +100,11 @@ class Table:
             setattr(cls, member.name, member.default)
         TABLES[cls.__name__] = cls
 
-    def __init__(self, **given: object) -> None:
-        unknown = given.keys() - {field.name for field in self.fields}
+    def __init__(self, **values: object) -> None:
+        unknown = values.keys() - {field.name for field in self.fields}
         if unknown:
             raise TypeError(f"{type(self).__name__} has no field {', '.join(sorted(unknown))}")
-        self.__dict__.update(given)
+        self.__dict__.update(values)
 
     def __eq__(self, other: object) -> bool:
         """Compare contents. An absent list equals an empty one, as everywhere in flatbuffers."""
@@ -115,8 +115,8 @@ class Table:
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:
-        given = ", ".join(f"{name}={value!r}" for name, value in self.__dict__.items())
-        return f"{type(self).__name__}({given})"
+        arguments = ", ".join(f"{name}={value!r}" for name, value in self.__dict__.items())
+        return f"{type(self).__name__}({arguments})"
 
 
 def _same(a: object, b: object) -> bool:

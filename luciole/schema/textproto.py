@@ -106,15 +106,15 @@ class _Reader:
         """Go on to the next token."""
         self.kind = "comment"
         while self.kind == "comment":
-            found = _TOKEN.match(self.text, self._place)
-            if found is None or found.lastgroup is None:
+            match = _TOKEN.match(self.text, self._place)
+            if match is None or match.lastgroup is None:
                 raise self.unreadable(self._place)
-            self.kind, self.token = found.lastgroup, found[found.lastgroup]
-            self.line += self.text.count("\n", self._place, found.start(self.kind))
-            self._place = found.end()
+            self.kind, self.token = match.lastgroup, match[match.lastgroup]
+            self.line += self.text.count("\n", self._place, match.start(self.kind))
+            self._place = match.end()
 
     def unreadable(self, place: int) -> FormatError:
-        """Refuse what stands at a place, or behind blanks there, and is no token."""
+        """Refuse the text at a place, or behind blanks there, which is no token."""
         blanks = _BLANKS.match(self.text, place)
         start = place if blanks is None else blanks.end()
         line = self.line + self.text.count("\n", place, start)
@@ -127,16 +127,16 @@ class _Reader:
         return token
 
     def skip(self, *marks: str) -> bool:
-        """Take one of these marks if it comes next, and tell whether it did."""
-        found = self.kind == "mark" and self.token in marks
-        if found:
+        """Take one of these marks if it comes next, and return whether it did."""
+        is_mark = self.kind == "mark" and self.token in marks
+        if is_mark:
             self.advance()
-        return found
+        return is_mark
 
-    def wrong(self, wanted: str) -> FormatError:
+    def wrong(self, expected: str) -> FormatError:
         """Refuse the token that comes next."""
         shown = repr(self.token) if self.token else "the end of the text"
-        return FormatError(f"line {self.line}: expected {wanted}, found {shorten(shown)}")
+        return FormatError(f"line {self.line}: expected {expected}, found {shorten(shown)}")
 
     def message(self, closing: str, line: int) -> Message:
         """Read fields up to a closing brace."""
@@ -145,10 +145,10 @@ class _Reader:
             message.entries += self.field(f"a field's name or {closing!r}")
         return message
 
-    def field(self, wanted: str) -> Iterator[Entry]:
-        """Read a field's values. Raises FormatError, saying what is wanted, where none begins."""
+    def field(self, expected: str) -> Iterator[Entry]:
+        """Read a field's values. Raises FormatError, saying what is expected, where none begins."""
         if self.kind != "name":
-            raise self.wrong(wanted)
+            raise self.wrong(expected)
         line = self.line
         name = self._word(self.take())
         for value in self._values(self.skip(":")):
@@ -204,25 +204,25 @@ class _Reader:
         """Append a text without escapes, and those that follow it."""
         joined += self.token[1:-1].encode("utf-8", "surrogateescape")
         start = self._place
-        while found := _PLAIN.match(self.text, self._place):
-            joined += found[1][1:-1].encode("utf-8", "surrogateescape")
-            self._place = found.end()
+        while match := _PLAIN.match(self.text, self._place):
+            joined += match[1][1:-1].encode("utf-8", "surrogateescape")
+            self._place = match.end()
         self.line += self.text.count("\n", start, self._place)
 
     def _read_escaped(self, joined: bytearray) -> None:
         """Append a text whose opening quote was passed, and pass the closing one."""
         start = self._place - 1
-        while found := _PIECES[self.token].match(self.text, self._place):
-            plain = _ESCAPE.sub(self._unescaped, found[0])
+        while match := _PIECES[self.token].match(self.text, self._place):
+            plain = _ESCAPE.sub(self._unescaped, match[0])
             joined += plain.encode("utf-8", "surrogateescape")
-            self._place = found.end()
+            self._place = match.end()
         if not self.text.startswith(self.token, self._place):
             escape = self.text.startswith("\\", self._place)
             raise self.unreadable(self._place if escape else start)
         self._place += 1
 
-    def _unescaped(self, found: re.Match[str]) -> str:
-        octal, hexadecimal, short, long, letter = found.groups()
+    def _unescaped(self, match: re.Match[str]) -> str:
+        octal, hexadecimal, short, long, letter = match.groups()
         if octal or hexadecimal:
             return self._raw(int(octal, 8) if octal else int(hexadecimal, 16))
         if letter:

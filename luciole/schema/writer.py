@@ -167,7 +167,7 @@ class Writer:
 
 
 def _is_short(field: Field, value: Any) -> bool:
-    """Tell whether a value is a number, or a list that may be shared: constants stay apart."""
+    """Return whether a value is a number, or a list that may be shared: constants stay apart."""
     if field.kind != "vector":
         return field.kind == "scalar"
     most = _MOST_SHARED_OCTETS if field.of == "ubyte" else _MOST_SHARED
@@ -175,7 +175,7 @@ def _is_short(field: Field, value: Any) -> bool:
 
 
 def _same(stored: NDArray[Any], numbers: NDArray[Any]) -> bool:
-    """Tell whether numbers are what they were once they have another type."""
+    """Return whether numbers are what they were once they have another type."""
     return stored.dtype == numbers.dtype or bool((stored == numbers).all())
 
 
