@@ -68,7 +68,7 @@ def compare(
 
 
 def batches(program: Program, records: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
-    """Cut records into what one run takes; one run where it takes nothing."""
+    """Cut records into batches of one run; one run where it takes nothing."""
     sizes = {end.original.name: _batch(end.value) for end in program.inputs}
     count = min((len(records[name]) // size for name, size in sizes.items()), default=1)
     shapes = {end.original.name: end.value.dims for end in program.inputs}

@@ -86,7 +86,7 @@ def _headers() -> Iterator[tuple[str, str]]:
 
 
 def _for_words(text: str, words: int) -> str:
-    """Choose between what ``LUC_WORDS > 1`` has and what one word has."""
+    """Choose between the text for ``LUC_WORDS > 1`` and that for one word."""
     kind = "wide" if words > 1 else "narrow"
     return _WORDS.sub(f"#define LUC_WORDS {words}", _WIDTH.sub(lambda m: m[kind] or "", text))
 
@@ -125,7 +125,7 @@ def _names(block: str) -> set[str]:
 
 
 def needed(functions: Iterable[str], words: int = 1) -> list[Piece]:
-    """List the pieces that functions are made of, each behind those that it uses."""
+    """List the pieces that functions are made of, each behind the pieces that it uses."""
     order: dict[Piece, None] = {}
     for function in functions:
         _visit(function, pieces(words), order, ())

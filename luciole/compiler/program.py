@@ -28,7 +28,7 @@ ALIGNMENT = 8
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """The ``header`` and the ``source`` of a network, and what they hold: bytes of tables, bytes of
+    """The ``header`` and the ``source`` of a network, and their contents: bytes of tables, bytes of
     memory that tensors take while it runs, and the tensors that callers give and get.
     """
 
@@ -134,7 +134,7 @@ def _with_scratch(network: Network) -> tuple[list[CCall], Mapping[CCall, Value]]
 
 
 def _layout(network: Network, calls: Sequence[CCall], rooms: Mapping[CCall, Value]) -> Layout:
-    """Lay out what is neither given nor gotten: tensors share bytes that are not needed at once."""
+    """Lay out tensors that are neither given nor returned."""
     outside = {*network.inputs, *network.outputs, *network.constants}
     lives: dict[Value, Lifetime] = {}
     for number, call in enumerate(calls):

@@ -50,7 +50,7 @@ class Measured:
 
 
 def measure(program: Program) -> Measured | None:
-    """Compile a program with its target's compiler and flags and see what it takes; None where that
+    """Compile a program with its target's compiler and flags and measure it; None where that
     compiler is not installed.
 
     Raises LucioleError where it fails.
@@ -90,7 +90,7 @@ def _object_bytes(made: Path, compiler: str) -> int | None:
 
 
 def _named(compiler: str) -> str:
-    """Name a compiler with its version, and what it compiles for where its name does not say."""
+    """Name a compiler with its version, and its target where its name does not say it."""
     version = re.search(r"\b\d+\.\d+\.\d+\b", _answer(compiler, "--version"))
     machine = _answer(compiler, "-dumpmachine")
     words = [compiler, version[0] if version else "", "" if machine in compiler else f"({machine})"]
@@ -103,8 +103,8 @@ def _answer(compiler: str, question: str) -> str:
 
 
 def stack_of(call_graph: str, entries: Iterable[str]) -> Stack:
-    """Find the stack of the deepest calls from some functions, where a program has them, in what
-    ``CALL_GRAPH`` makes the compiler write.
+    """Find the stack of the deepest calls from some functions, where a program has them, in the
+    file that ``CALL_GRAPH`` makes the compiler write.
     """
     graph = _Graph.of(call_graph)
     there = [entry for entry in entries if entry in graph.frames]
@@ -116,7 +116,9 @@ def stack_of(call_graph: str, entries: Iterable[str]) -> Stack:
 
 @dataclass(frozen=True)
 class _Graph:
-    """Bytes of the frames of functions, None of those that nothing bounds, and what they call."""
+    """Bytes of the frames of functions, None for unbounded ones, and the functions that each
+    calls.
+    """
 
     frames: dict[str, int | None] = field(default_factory=dict)
     calls: Mapping[str, set[str]] = field(default_factory=dict)

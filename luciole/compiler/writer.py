@@ -310,12 +310,12 @@ class Writer:
 
 
 def _is_operator(call: CCall) -> bool:
-    """Return whether a call is what an operator is about, and no conversion around it."""
+    """Return whether a call computes an operator, and is no conversion around it."""
     return call.source is not None and call.function.startswith(f"luc_{call.source.kind.lower()}")
 
 
 def _what(call: CCall) -> str:
-    """Name a call after its operator's result, or after what it writes."""
+    """Name a call after its operator's result, or after its own result."""
     if call.source is not None and _is_operator(call):
         return call.source.results[0].name
     return call.writes[0].name

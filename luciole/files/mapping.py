@@ -21,7 +21,7 @@ cut the file.
 
 
 def contents_of(path: Path) -> bytes | mmap.mmap:
-    """Read a file's bytes, or map those of a large one, read-only."""
+    """Read a file's bytes, or map a large one's, read-only."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size <= MOST_COPIED:

@@ -1,4 +1,4 @@
-"""Find where what is written to a path goes: behind links, to a file, or to what is no file."""
+"""Find the file that is written to by a path: behind links, to a file, or to what is no file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Place:
 
 
 def place_of(path: Path_) -> Place:
-    """Find where what is written to a path goes. Raises LucioleError or OSError where nothing
+    """Find the file that is written to by a path. Raises LucioleError or OSError where nothing
     can.
     """
     descriptor = own_descriptor(path)

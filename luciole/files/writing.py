@@ -1,4 +1,4 @@
-"""Write whole files or nothing, and to what is no file."""
+"""Write whole files or nothing, and write to pipes and devices."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _renamed(draft: str, place: Place) -> bool:
 
 
 def _pour(draft: BinaryIO, place: Place) -> None:
-    """Write a draft to what is no file."""
+    """Write a draft to a pipe or device."""
     own = place.descriptor
     if own is not None:
         sys.stdout.flush()  # what was printed before comes before

@@ -29,7 +29,7 @@ def load(path: Path_, batch: int | None = None, *, unroll: bool = False) -> Mode
 
 
 def load_with_findings(path: Path_) -> tuple[Model, list[Finding]]:
-    """Load a model as ``load`` does and list what is wrong with it instead of refusing it."""
+    """Load a model as ``load`` does and list its faults instead of refusing it."""
     imported = read(path)
     return imported.model, imported.findings
 

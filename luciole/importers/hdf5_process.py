@@ -32,7 +32,7 @@ class RefusedError(Exception):
 
 
 class _File:
-    """The file, and what may be asked of it. Paths are names with slashes between them."""
+    """The file, and the requests that it answers. Paths are names with slashes between them."""
 
     def __init__(self, path: str, seconds: float) -> None:
         self.seconds = seconds

@@ -152,7 +152,7 @@ def file_bytes(path: Path, count: int = _WHOLE) -> bytes:
 
 @contextmanager
 def named(path: Path) -> Iterator[None]:
-    """Put a file's name in front of what is wrong with it."""
+    """Put a file's name in front of errors."""
     try:
         yield
     except FormatError as error:

@@ -31,7 +31,7 @@ def _maker(value: Value | None) -> Op | None:
 
 
 def _keeps_rows(op: Op) -> bool:
-    """Return whether an operator's results are those of its first operand, row by row."""
+    """Return whether an operator's results are results of its first operand, row by row."""
     if isinstance(op, Quantize | Dequantize):
         return True
     operand = op.operands[0] if op.reshapes else None

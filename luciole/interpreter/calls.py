@@ -1,4 +1,6 @@
-"""Run other graphs of the model for operators that call them, and keep what outlives a run."""
+"""Run other graphs of the model for operators that call them, and keep the state that outlives a
+run.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ MOST_PLANS = 16
 
 Shapes = tuple[tuple[int, ...], ...]
 LoopKey = tuple[Hashable, ...]
-"""A loop's graphs, and what is known of its operands."""
+"""A loop's graphs, and the known facts of its operands."""
 
 MakePlan = Callable[[Graph, Sequence[tuple[int, ...]]], "Plan"]
 
@@ -99,7 +101,7 @@ class _Called:
         self._inputs = [(plan.array(value), value) for value in graph.inputs]
 
     def __call__(self, arguments: Sequence[Array]) -> tuple[Array, ...]:
-        """Return copies of what the graph returns. Raises LucioleError for other element types."""
+        """Return copies of the graph's results. Raises LucioleError for other element types."""
         for (place, value), array in zip(self._inputs, arguments, strict=True):
             if place is None or array.dtype != place.dtype:
                 raise LucioleError(

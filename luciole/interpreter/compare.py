@@ -62,7 +62,7 @@ class Comparison:
 def compare(
     first: Model, second: Model, records: Records, progress: Progress | None = None
 ) -> Comparison:
-    """Run both models over records of the first one's inputs and compare what they compute.
+    """Run both models over records of the first one's inputs and compare their tensors.
 
     Tensors are matched by name, inputs and outputs by order where names differ; equalized ones by
     what they were called before, times the factors that they were divided by. The second model
@@ -145,7 +145,7 @@ class _Sums:
 
     def _count_answers(self, x: Array, y: Array) -> None:
         """Count in how many of the answers of x [records, ..., elements] the first k classes are
-        those of y, element by element.
+        the first ones of y, element by element.
         """
         if not scores_classes(self.pair[0], x):
             return

@@ -161,7 +161,7 @@ class _CalledGraphs:
         return self.left - self.caller.taken_bytes
 
     def _plan(self, graph: Graph, shapes: Sequence[tuple[int, ...]]) -> Plan:
-        """Make the plan of a graph that an operator calls, within what is left of the memory."""
+        """Make the plan of a graph that an operator calls, within the memory that is left."""
         if len(shapes) != len(graph.inputs):
             raise ExecutionError(
                 f"graph {graph.name!r} takes {len(graph.inputs)} arguments, not {len(shapes)}"

@@ -44,7 +44,7 @@ class Contents:
             self.arrays[value] = array
 
     def forget(self, values: Iterable[Value] | None = None) -> None:
-        """Leave out what the last run has computed, all that is late or such of some tensors: there
+        """Leave out late contents that the last run has computed, of all tensors or of some: there
         may be no room for it twice. What is placed stays where kernels are pointed to.
         """
         for value in self.late if values is None else self.late.intersection(values):

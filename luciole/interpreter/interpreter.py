@@ -250,7 +250,7 @@ class Interpreter(Uncopied):
             )
 
     def invoke(self) -> None:
-        """Run the model on what the inputs hold. Raises BusyError while it runs already."""
+        """Run the model on the contents of the inputs. Raises BusyError while it runs already."""
         turn = self._turn
         if turn.taken:
             raise turn.refusal()
@@ -518,8 +518,8 @@ class Interpreter(Uncopied):
 
 
 class _Ends(NamedTuple):
-    """Inputs and outputs by name with the arrays that hold them as long as the plan, and what runs
-    it.
+    """Inputs and outputs by name with the arrays that hold them as long as the plan, and the
+    function that runs it.
     """
 
     inputs: list[tuple[str, Array]]
@@ -544,7 +544,7 @@ def _ends(plan: Plan, values: Sequence[Value], calls: Sequence[Way]) -> dict[str
 
 
 def _held(plan: Plan, named: Iterable[tuple[str, Value]]) -> list[tuple[str, Array]]:
-    """Pair names with the arrays that hold their tensors, where there are such arrays."""
+    """Pair names with the arrays that hold their tensors, where there are arrays."""
     pairs = ((name, _numbers(plan, value)) for name, value in named)
     return [(name, array) for name, array in pairs if array is not None]
 

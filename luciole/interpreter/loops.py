@@ -155,7 +155,7 @@ def _repeat(
 
 
 def _steps(plan: Plan) -> list[NativeStep] | Declined:
-    """List the steps of what a loop repeats; Declined where some are not compiled or may fail."""
+    """List the steps that a loop repeats; Declined where some are not compiled or may fail."""
     steps = plan.compiled_steps()
     if steps is None:
         return _not_compiled(plan)
@@ -228,7 +228,7 @@ class _Arrays:
         return (Part(arrays[n], array) for n, array in zip(places, to, strict=True))
 
     def _kept(self) -> list[int]:
-        """List the places of what is neither made anew by each step nor a counter."""
+        """List the places of operands that no step makes anew and that are no counters."""
         made = {*self._scan.states, *self._scan.counts}
         return [n for n in range(len(self._operands)) if n not in made]
 
@@ -244,7 +244,7 @@ class _Arrays:
 
 
 def _entangled(states: Sequence[Array], items: Sequence[Array]) -> bool:
-    """Return whether writing a state would overwrite what is to become another one."""
+    """Return whether writing a state would overwrite one that is still to be copied."""
     return any(
         np.shares_memory(item, state)
         for n, item in enumerate(items)

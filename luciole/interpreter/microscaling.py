@@ -16,7 +16,7 @@ from luciole.kernels.core.registry import reference
 
 
 class InBlocks(Op):
-    """Numbers rounded to those that blocks along an axis hold; no file has it."""
+    """Numbers rounded to ones that blocks along an axis hold; no file has it."""
 
     x: Value = operand()
 

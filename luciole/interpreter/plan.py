@@ -194,7 +194,7 @@ class Plan(Uncopied):
         return np.concatenate([head, self._tail.run_timed()])
 
     def _forget(self) -> None:
-        """Leave out what the last run has computed, as far as it has no place."""
+        """Leave out contents that the last run has computed and that have no place."""
         if self._tail is None:
             self._contents.forget()
         else:

@@ -22,7 +22,7 @@ Progress = Callable[[int], None]
 """Called with the number of records done since the last call."""
 
 Track = Callable[[str, int], Progress]
-"""``track(what, total)`` begins a piece of long work and returns what to call as it advances."""
+"""``track(what, total)`` begins long work and returns the function to call as it advances."""
 
 
 def untracked(what: str, total: int) -> Progress:
@@ -120,7 +120,7 @@ def first_output(model: Model, records: Records, progress: Progress | None = Non
 
 
 def batches_agree(interpreter: Interpreter, records: Records) -> bool:
-    """Return whether two records run together give what each gives alone."""
+    """Return whether two records give the same outputs together as each alone."""
     graph = interpreter.graph
     if not all(has_batch_axis(v) for v in (*graph.inputs, *graph.outputs)):
         return False

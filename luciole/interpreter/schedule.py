@@ -1,4 +1,4 @@
-"""Run steps one after the other, those that are compiled and follow each other in one call."""
+"""Run steps one after the other, compiled ones that follow each other in one call."""
 
 from __future__ import annotations
 

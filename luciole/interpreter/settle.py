@@ -27,7 +27,8 @@ from luciole.kernels.layers.floats.blocks import takes
 
 @dataclass(frozen=True)
 class Settled:
-    """A copy of a graph in which every shape is known that does not depend on what inputs hold.
+    """A copy of a graph in which every shape is known that does not depend on the contents of
+    inputs.
 
     ``ops`` are left to run, in order; ``constants`` hold the contents of all others' results and of
     the graph's own constants; ``made_bytes`` is what those take that the file does not hold as they
@@ -63,8 +64,8 @@ def settle(graph: Graph, shapes: Mapping[Value, tuple[int, ...]], memory_limit: 
 
 
 class _Constants:
-    """The contents of constants, those of ``values`` to begin with, within a limit in bytes for
-    those that have to be made.
+    """The contents of constants, first of ``values``, within a limit in bytes for contents that
+    have to be made.
     """
 
     def __init__(self, values: Sequence[Value], limit: int) -> None:
@@ -100,7 +101,7 @@ class _Constants:
 
     def _decode(self, value: Value) -> None:
         """Turn a constant whose blocks have scales of their own into real numbers, with which
-        operators compute as with any, unless all of them read such blocks.
+        operators compute as with any, unless all of them read blocks.
 
         Raises LucioleError where the scales do not fit, and MemoryLimitError as for sparse ones.
         """
@@ -140,7 +141,7 @@ def _reads_blocks(value: Value, blocks: Blockwise) -> bool:
 
 
 def _unfolded(ops: Sequence[Op], constants: _Constants) -> list[Op]:
-    """Infer shapes in order, and compute what is constant; returns the operators that are left."""
+    """Infer shapes in order, and compute constants."""
     left = []
     for op in ops:
         _refuse_given(op)

@@ -24,8 +24,8 @@ from luciole.kernels.core.state import State
 
 
 class StatefulPlan(Plan):
-    """A plan whose first run finds out what variables hold; from then on their steps are compiled,
-    all or none. A variable that has moved sends them back to the references for a run.
+    """A plan whose first run finds out the contents of variables; from then on their steps are
+    compiled, all or none. A variable that has moved sends them back to the references for a run.
     """
 
     def __init__(self, *args: Any, state: State) -> None:
@@ -41,7 +41,7 @@ class StatefulPlan(Plan):
         return self.run
 
     def run(self) -> None:
-        """Run every step, and compile what could not be before."""
+        """Run every step, and compile steps that could not be before."""
         self._follow_variables()
         super().run()
         if self._moves is None and self._tries:

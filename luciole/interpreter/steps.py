@@ -1,4 +1,4 @@
-"""Build the steps of a plan, one for each operator, and run those that are not compiled."""
+"""Build the steps of a plan, one for each operator, and run uncompiled ones."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def _check_now(op: Op, contents: Contents) -> None:
 
 
 def _check_result(op: Op, number: int, array: Array) -> None:
-    """Raise LucioleError unless an array is what a result is declared to be."""
+    """Raise LucioleError unless an array has the type and shape that a result is declared with."""
     value = op.results[number]
     dtype = OBJECTS if value.dtype == TensorType.STRING else NUMPY.get(value.dtype)
     if dtype is None or array.dtype != dtype or not compatible(value.shape, array.shape):

@@ -165,7 +165,7 @@ class Tail:
         self._contents.forget()
 
     def _begin(self) -> None:
-        """Leave out what is about to be computed: there may be no room for it twice."""
+        """Leave out tensors that are about to be computed."""
         self._contents.forget(self._computed if self._is_shown else None)
 
     def _present_part(self) -> _Part | None:
@@ -212,7 +212,8 @@ def _joined(parts: Sequence[Callable[[], bytes]]) -> Callable[[], object]:
 
 
 class _Part:
-    """Steps that are planned for what certain tensors hold, and for the extents of all others.
+    """Steps that are planned for the contents of certain tensors, and for the extents of all
+    others.
 
     Raises what planning raises.
     """

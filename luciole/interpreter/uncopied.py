@@ -8,7 +8,9 @@ from luciole.interpreter.errors import NotPickledError
 
 
 class Uncopied:
-    """Base of what holds addresses or threads: a copy would work in the memory of the other."""
+    """Base of objects that hold addresses or threads: a copy would work in the memory of the
+    other.
+    """
 
     def __reduce__(self) -> NoReturn:
         """Raise NotPickledError."""

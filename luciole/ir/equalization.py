@@ -1,4 +1,4 @@
-"""Tensors that hold what another network's do, divided channel by channel by known factors.
+"""Tensors that hold the contents of another network's, divided channel by channel by known factors.
 
 Equalization divides the outputs of one layer and multiplies the weights of the next (Nagel et al.
 2019, "Data-Free Quantization Through Weight Equalization and Bias Correction", section 4.1). Such
@@ -46,8 +46,8 @@ class Equalized:
 
 
 def rename(value: Value, factors: Array) -> None:
-    """Give a tensor that is divided by factors [channels] from now on another name, and note in its
-    model what it was called. Dividing twice multiplies the factors.
+    """Give a tensor that is divided by factors [channels] from now on another name, and note its
+    old name in its model. Dividing twice multiplies the factors.
     """
     assert value.graph is not None, "a tensor that is divided is part of a graph"
     model = value.graph.model

@@ -30,7 +30,7 @@ class Finding:
     sentence: str
 
     def __post_init__(self) -> None:
-        """Cut off what no person reads: names of a damaged file may be as long as the file."""
+        """Cut off text that no person reads."""
         for part in ("path", "sentence"):
             text: str = vars(self)[part]
             if len(text) > LONGEST:

@@ -102,7 +102,9 @@ def _flat_op(op: Op, values: Mapping[Value, int], graphs: Mapping[Graph, int]) -
 
 
 def restore_graph(graph: Graph, flat: FlatGraph, graphs: Sequence[Graph]) -> None:
-    """Fill an empty graph with what ``flat_graph`` said; ``graphs`` are those that go with it."""
+    """Fill an empty graph with the contents that ``flat_graph`` returned; ``graphs`` are those that
+    go with it.
+    """
     vars(graph).update(flat.attributes)
     graph.values = [Value.restored(value.attributes) for value in flat.values]
     graph.ops = [_restored_op(op, graph, graphs) for op in flat.ops]

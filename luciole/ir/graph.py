@@ -37,7 +37,7 @@ def _counted(count: int, what: str) -> str:
 
 
 _LINKS = frozenset({"model", "values", "_inputs", "_outputs", "ops"})
-"""Attributes of a graph that are what it holds and what is around it."""
+"""Attributes of a graph for its contents and its surroundings."""
 
 
 @dataclass(eq=False)

@@ -1,4 +1,4 @@
-"""Infer the shapes of an operator's results from those of its operands."""
+"""Infer the shapes of an operator's results from shapes of its operands."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ R = TypeVar("R")
 
 
 def _changing(method: Callable[Concatenate[list[T], P], R]) -> Callable[..., R]:
-    """Wrap a list's method so that it forgets what was in the list."""
+    """Wrap a list's method so that it forgets the list's former members."""
 
     @wraps(method)
     def change(self: Members[T], *args: P.args, **kwargs: P.kwargs) -> R:

@@ -52,7 +52,7 @@ def axis_of(value: Value) -> int | None:
 
 
 def in_blocks(x: Array, dtype: TensorType, axis: int) -> NDArray[np.float32]:
-    """Round float32 numbers to those that blocks along an axis have, halves to even, saturated.
+    """Round float32 numbers to the ones of blocks along an axis, halves to even, saturated.
 
     A block with a number that is not finite is NaN. Raises LucioleError for an axis that is not
     there.

@@ -115,7 +115,7 @@ def _count(fragment: str) -> int:
 
 
 def _own_parts(name: str, parts: Sequence[str]) -> Iterator[str]:
-    """Yield the parts of a name that stand right before what a layer is computed by."""
+    """Yield the parts of a name that stand right before the operator that computes a layer."""
     return (p for product in _PRODUCTS for p in parts if f"/{p}/{product}" in f"/{name}")
 
 

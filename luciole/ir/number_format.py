@@ -37,7 +37,9 @@ class NumberFormat(Protocol):
         """Compute the real numbers that codes stand for."""
 
     def bytes(self, shape: tuple[int, ...]) -> int:
-        """Count the bytes that an array of this shape takes in a file, with what decoding needs."""
+        """Count the bytes that an array of this shape takes in a file, with the parameters for
+        decoding.
+        """
 
 
 @dataclass(frozen=True)

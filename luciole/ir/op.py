@@ -28,13 +28,13 @@ OPS: dict[BuiltinOperator, type[Op]] = {}
 """Every operator class by builtin code; filled as the modules of ``ir/ops`` are imported."""
 
 CUSTOM_OPS: dict[str, type[Op]] = {}
-"""Every operator class by what files call it behind CUSTOM. Those whose builtin code is CUSTOM are
+"""Every operator class by its name in files behind CUSTOM. Those whose builtin code is CUSTOM are
 only here: their attributes are the entries of a FlexBuffer map.
 """
 
 HOOKS = frozenset({"infer_shape", "infer_dtype", "verify", "fold", "macs", "weight_shape"})
 _LINKS = frozenset({"operands", "results", "intermediates", "graph"})
-"""Attributes that tie an operator to what is around it."""
+"""Attributes that tie an operator to its surroundings."""
 
 MOST_QUOTED = 1000
 """Characters of a name in a sentence: files may have names as long as themselves."""
@@ -422,7 +422,7 @@ def _register(cls: type[Op]) -> None:
 
 
 def _check_names(cls: type[Op]) -> None:
-    """Refuse members that would hide what every operator has."""
+    """Refuse members that would hide one of every operator."""
     for name, member in vars(cls).items():
         if isinstance(member, Field) and name in _RESERVED:
             raise DefinitionError(
@@ -431,7 +431,7 @@ def _check_names(cls: type[Op]) -> None:
 
 
 def _check_definition(cls: type[Op]) -> None:
-    """Refuse a declaration that could not mean what it says."""
+    """Refuse a declaration that contradicts itself."""
     names = [f.name for f in cls.operand_fields()]
     for name, member in vars(cls).items():
         public = callable(member) and not name.startswith("_") and not isinstance(member, Field)

@@ -42,8 +42,8 @@ class Like:
 
 @dataclass(frozen=True)
 class Fixed:
-    """The result's scale and zero point are what the operator's range calls for, by element
-    type; None for a type that kernels do not have.
+    """The result's scale and zero point follow from the operator's range, by element type; None for
+    a type that kernels do not have.
     """
 
     int8: Grid

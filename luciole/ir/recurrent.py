@@ -100,7 +100,7 @@ def lstm_outputs(operands: Mapping[str, Value], sizes: Sizes, diagonal: bool = F
 
 
 def _check_presence(names: Container[str]) -> None:
-    """Refuse half of what only works together."""
+    """Refuse operands that need others which are absent."""
     of_no_gate = () if INPUT_GATE[0] in names else (PEEPHOLES[0], NORMS[0])
     groups = (INPUT_GATE, *(tuple(n for n in g if n not in of_no_gate) for g in (PEEPHOLES, NORMS)))
     for group in groups:

@@ -21,7 +21,7 @@ Texts = NDArray[Any]
 """Array of objects, each of which is bytes."""
 
 OBJECTS: np.dtype[Any] = np.dtype(object)
-"""Element type of such arrays. They are pointers: nothing compiled may see them."""
+"""Element type of arrays of texts. They are pointers: nothing compiled may see them."""
 
 
 def decode(raw: NDArray[np.uint8]) -> list[bytes] | None:

@@ -107,7 +107,7 @@ class Buffer:
 
 
 _LINKS = frozenset({"graph", "producer", "users", "block_tensors"})
-"""Attributes that tie a tensor to what is around it."""
+"""Attributes that tie a tensor to its surroundings."""
 
 
 class Value:

@@ -86,8 +86,8 @@ def _extents(value: Value, path: str) -> Iterator[Finding]:
 
 
 def _shape_signature(value: Value, path: str) -> Iterator[Finding]:
-    """Check that a signature has the shape's extents, or -1 for what is unknown until the model
-    runs. Where it has others, runtimes do not ask it, nor do we.
+    """Check that a signature has the shape's extents, or -1 for extents that are unknown until the
+    model runs. Where it has others, runtimes do not ask it, nor do we.
     """
     signature, dims = value.shape_signature, value.dims
     if signature is None:

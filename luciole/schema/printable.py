@@ -29,7 +29,7 @@ def quoted(text: object) -> str:
 
 
 def all_quoted(names: Iterable[str]) -> str:
-    """Quote names as a sentence lists what was found."""
+    """Quote names as a sentence lists them."""
     return shorten(", ".join(map(repr, names)), 1000) or "nothing"
 
 

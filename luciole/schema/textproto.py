@@ -38,7 +38,7 @@ _LONGEST_NUMBER = 1000
 many thousands.
 """
 _SHOWN = 20
-"""Characters of what cannot be read."""
+"""Characters shown of text that cannot be read."""
 
 
 class Word(str):
@@ -201,7 +201,7 @@ class _Reader:
         return joined.decode("utf-8", "surrogateescape")
 
     def _read_plain(self, joined: bytearray) -> None:
-        """Append a text without escapes, and those that follow it."""
+        """Append a text without escapes, and texts that follow it."""
         joined += self.token[1:-1].encode("utf-8", "surrogateescape")
         start = self._place
         while match := _PLAIN.match(self.text, self._place):

@@ -57,7 +57,7 @@ _Contents = tuple[object, ...]
 
 Number = bool | int | float
 Content = Number
-"""A scalar's number, or the offset of what was written of anything else."""
+"""A scalar's number, or the offset of anything else that was written."""
 
 
 class Writer:
@@ -73,7 +73,7 @@ class Writer:
         self._written: dict[_Contents, int] = {}
 
     def table(self, table: Table, *, shared: bool = False) -> int:
-        """Write a table and what it holds; returns its offset, with ``shared`` that of an equal one
+        """Write a table and its contents; returns its offset, with ``shared`` that of an equal one
         where there is one.
         """
         held = [f for f in table.fields if not _is_default(f, getattr(table, f.name))]
@@ -175,7 +175,7 @@ def _is_short(field: Field, value: Any) -> bool:
 
 
 def _same(stored: NDArray[Any], numbers: NDArray[Any]) -> bool:
-    """Return whether numbers are what they were once they have another type."""
+    """Return whether numbers stay the same in another type."""
     return stored.dtype == numbers.dtype or bool((stored == numbers).all())
 
 

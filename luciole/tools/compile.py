@@ -268,7 +268,9 @@ def _measured(program: Program) -> Measured | None:
 
 
 def _sizes(program: Program, measured: Measured | None) -> dict[str, object]:
-    """Collect bytes of flash and of memory, and what measured them; None for what nobody knows."""
+    """Collect bytes of flash and of memory, and the compiler that measured them; None for what
+    nobody knows.
+    """
     size = None if measured is None else measured.object_bytes
     stack = None if measured is None else measured.stack
     return {

@@ -165,7 +165,7 @@ def _layer(
 
 
 def _weights(graph: Graph, rng: np.random.Generator, shape: tuple[int, ...]) -> Value:
-    """Draw weights [outputs, ...] that keep the size of what they are multiplied with."""
+    """Draw weights [outputs, ...] that keep the size of their operands."""
     array = rng.normal(size=shape) / np.sqrt(np.prod(shape[1:]))
     return _constant(graph, array.astype(np.float32))
 

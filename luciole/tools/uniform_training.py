@@ -27,7 +27,7 @@ _OF_BOTH = ("tune_data", "learning_rate", "gradient", "loss", "restarts", "shift
 
 
 def add_training_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--tune``, ``--qat`` and what goes with them."""
+    """Declare ``--tune``, ``--qat`` and the options that go with them."""
     group = parser.add_argument_group("training (needs the extra tensorflow)")
     group.add_argument(
         "--tune", type=int, metavar="EPOCHS", help="train thresholds alone; no labels needed"
@@ -115,8 +115,8 @@ def settings(arguments: argparse.Namespace) -> UniformSettings:
 
 
 def training_data(arguments: argparse.Namespace, model: Model, split: Split) -> Data:
-    """Read the records to train on, with labels where these are asked for, but those that judge the
-    file. Raises QuantizeError for labels that the network cannot be trained to.
+    """Read the records to train on, with labels where these are asked for, except records that
+    judge the file. Raises QuantizeError for labels that the network cannot be trained to.
     """
     from luciole.lquantizer.training.labels import Labels
 

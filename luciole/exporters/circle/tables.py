@@ -199,7 +199,7 @@ def _custom_options(op: Op) -> dict[str, Any]:
 
 
 def _struct(op: Op, raw: bytes) -> NDArray[np.uint8]:
-    """Write options as a C struct, with what a file has behind them."""
+    """Write options as a C struct, with the bytes that a file has behind them."""
     own = np.array(list(op.attributes().values()), "<i4").tobytes()
     return np.frombuffer(own + raw[len(own) :], np.uint8)
 

@@ -1,5 +1,4 @@
-"""Give the rules of operators what they write with: tensors by the values of a graph, in two
-layouts.
+"""Give the rules of operators the means to write: tensors by the values of a graph, in two layouts.
 
 Circle keeps channels last, ONNX's layers want them behind the batch. A tensor is asked for in the
 layout that a node needs, and its TRANSPOSE is written when one asks for the layout that is not

@@ -218,7 +218,7 @@ class _Importer:
         return [None if n == _ABSENT else next(operands) for n in numbers]
 
     def _results(self, graph: Graph, operator: tables.Operator, path: str) -> list[Value]:
-        """List an operator's results without those that another one computes."""
+        """List an operator's results without tensors that another one computes."""
         results: dict[Value, None] = {}
         for value in self._picked(graph.values, operator.outputs, path, "tensor"):
             if value.producer is not None or value in results:

@@ -230,7 +230,7 @@ def _quiet() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _silent() -> Iterator[None]:
-    """Keep quiet, without what Python prints: that stays in a buffer until all is over."""
+    """Keep quiet, without Python's messages: that stays in a buffer until all is over."""
     with _quiet(), open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
         yield
 

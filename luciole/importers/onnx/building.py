@@ -1,4 +1,4 @@
-"""Give rules what they build with: operators are added to a graph, and computed at once where all
+"""Give rules the means to build: operators are added to a graph, and computed at once where all
 operands are known.
 """
 

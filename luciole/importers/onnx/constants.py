@@ -54,7 +54,7 @@ def array_of(tensor: TensorProto, folder: Path | None) -> tuple[Array, TensorTyp
 
 
 def _check_length(tensor: TensorProto, dtype: TensorType, shape: tuple[int, ...]) -> None:
-    """Raise FormatError where the contents are not what the shape says."""
+    """Raise FormatError where the contents do not have the length of the shape."""
     count = element_count(shape)
     expected: int | None = count
     held = len(tensor.string_data) if dtype == TensorType.STRING else _numbers(tensor, dtype)

@@ -184,8 +184,8 @@ def conv_transpose(k: Building, node: Node) -> Value:
 def _result_sizes(
     node: Node, extents: tuple[int, ...], windows: Windows, extra: list[int]
 ) -> list[int]:
-    """Compute the extents of the result, and bring the padding in line with those that are
-    given: ONNX's ConvTranspose.
+    """Compute the extents of the result, and bring the padding in line with given extents: ONNX's
+    ConvTranspose.
     """
     rows = zip(extents, windows.strides, windows.spans(), extra, strict=True)
     whole = [(n - 1) * stride + span + added for n, stride, span, added in rows]
@@ -249,7 +249,7 @@ def _transposed(
 
 
 def _is_same(windows: Windows, sizes: Sequence[int], extents: Shape) -> bool:
-    """Return whether padding is what SAME has of a convolution from the result to the data."""
+    """Return whether padding is SAME's of a convolution from the result to the data."""
     if windows.axes != 2 or not windows.pads.any():
         return False
     rows = zip(sizes, extents, windows.kernel, windows.strides, windows.pads[:, 0], strict=True)

@@ -175,7 +175,9 @@ def bit_shift(k: Building, node: Node) -> Value:
 
 
 def _far(k: Building, y: Value) -> Value:
-    """Bring shifts of signed numbers to what fills with the sign: negative ones are far, too."""
+    """Bring shifts of signed numbers to one that fills with the sign: negative ones are far,
+    too.
+    """
     most = k.like(y, 8 * numpy_type(y.dtype).itemsize - 1)
     negative = k.add(comparisons.Less(y, k.like(y, 0)))
     return k.add(select.SelectV2(negative, most, k.add(binary.Minimum(y, most))))

@@ -6,6 +6,6 @@ from luciole.ir import LucioleError
 
 
 class RefusedError(LucioleError):
-    """One node says what has no form here; the sentence says what. Another form of the node may
-    have one: its function body is tried next.
+    """One node says something that has no form here; the sentence says what. Another form of the
+    node may have one: its function body is tried next.
     """

@@ -84,7 +84,7 @@ def _copied(attribute: AttributeProto) -> AttributeProto:
 
 
 class Functions:
-    """The functions that a model has, and those of ONNX's operators."""
+    """The functions that a model has, and functions of ONNX's operators."""
 
     def __init__(self, own: Iterable[FunctionProto] = ()) -> None:
         self._own = {_key(f.domain, f.name, f.overload): f for f in own}

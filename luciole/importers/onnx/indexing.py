@@ -182,7 +182,7 @@ def one_hot(k: Building, node: Node) -> Value:
 
 @rule("NonZero")
 def non_zero(k: Building, node: Node) -> Value:
-    """Find the places of what is not 0, an axis in each row."""
+    """Find the places of elements that are not 0, an axis in each row."""
     x = node[0]
     if not x.shape:
         x = k.reshape(x, (1,))

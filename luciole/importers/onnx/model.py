@@ -37,7 +37,7 @@ it: they are stored, turned, cast and computed with.
 
 
 def load(path: Path) -> Imported:
-    """Import a file, and what it says is in others below its folder.
+    """Import a file, with constants that it keeps in others below its folder.
 
     Raises LucioleError where onnx is not installed, FormatError for a damaged file, and
     UnsupportedError, which lists all operators that have no form here.

@@ -223,7 +223,7 @@ def _refuse_twice(names: Iterable[str]) -> None:
 
 
 def names_read(proto: NodeProto) -> Iterator[str]:
-    """Yield the names that a node reads, those that graphs inside of it do included."""
+    """Yield the names that a node and the graphs inside of it read."""
     yield from proto.input
     for attribute in proto.attribute:
         for graph in (attribute.g, *attribute.graphs):

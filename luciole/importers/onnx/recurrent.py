@@ -98,7 +98,7 @@ class Direction:
         return product if bias is None else self.k.add(binary.Add(product, bias))
 
     def activated(self, slot: int, x: Value, *, clipped: bool = True) -> Value:
-        """Apply a function of the node, to what its ``clip`` lets through."""
+        """Apply a function of the node, to numbers within its ``clip``."""
         clip = self.node.number("clip", 0.0)
         if clip and clipped:
             low = self.k.add(binary.Maximum(x, self.k.like(x, -clip)))
@@ -148,7 +148,7 @@ def _gru(d: Direction, x: Value, states: Sequence[Value]) -> list[Value]:
 
 
 def _lstm(d: Direction, x: Value, states: Sequence[Value]) -> list[Value]:
-    """Compute a step as onnxruntime does, which clips what gates open by and not the cell before
+    """Compute a step as onnxruntime does, which clips the operands of gates and not the cell before
     the output.
     """
     h, c = states

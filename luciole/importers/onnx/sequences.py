@@ -45,7 +45,7 @@ def repeated(
 
 
 def _called(k: Building, what: str, operands: Sequence[Value]) -> Building:
-    """Add a graph with inputs like the operands to the model, and what builds it."""
+    """Add a graph with inputs like the operands to the model, and return it with its builder."""
     assert k.graph.model is not None, "a graph that is imported is one of a model"
     inner = k.nodes.building(k.graph.model.add_graph(Graph(f"{k.prefix}/{what}")))
     inner.prefix = k.prefix

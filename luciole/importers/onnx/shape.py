@@ -1,4 +1,4 @@
-"""Operators on shapes, and those that only move or repeat elements."""
+"""Operators on shapes, and operators that only move or repeat elements."""
 
 from __future__ import annotations
 
@@ -270,7 +270,7 @@ def _cut(k: Building, x: Value, table: NDArray[np.int64]) -> Value:
 
 
 def _gathered(k: Building, x: Value, table: NDArray[np.int64], mode: str) -> Value:
-    """Repeat the elements of the edges ("edge"), or those of the other end ("wrap")."""
+    """Repeat the elements of the edges ("edge"), or elements of the other end ("wrap")."""
     from luciole.ir.ops.gather import Gather
 
     if mode not in ("edge", "wrap"):

@@ -35,7 +35,7 @@ class Windows:
         return [(n - 1) * d + 1 for n, d in zip(self.kernel, self.dilations, strict=True)]
 
     def is_same(self, extents: Sequence[int | None]) -> bool:
-        """Return whether the padding is what circle's SAME is, for images of these extents."""
+        """Return whether the padding is that of circle's SAME, for images of these extents."""
         rows = zip(extents, self.strides, self.spans(), self.pads.tolist(), strict=True)
         for extent, stride, span, pads in rows:
             if extent is None and stride != 1:

@@ -52,7 +52,7 @@ def cook_file(path: Path, seed: int = 0, constants_limit: int = CONSTANTS_LIMIT)
 
 
 def cook(text: bytes, seed: int = 0, constants_limit: int = CONSTANTS_LIMIT) -> Imported:
-    """Cook a recipe as ``import_recipe`` does, and find out what is wrong with the model."""
+    """Cook a recipe as ``import_recipe`` does, and find the faults of the model."""
     source = text.decode("utf-8", "surrogateescape")
     model = import_recipe(source, seed, constants_limit)
     return Imported(model, verify(model))

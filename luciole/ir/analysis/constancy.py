@@ -1,4 +1,6 @@
-"""Find which tensors hold the same for every record, and what an operator's constants take."""
+"""Find tensors with the same contents for every record, and the memory of an operator's
+constants.
+"""
 
 from __future__ import annotations
 

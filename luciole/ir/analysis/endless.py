@@ -71,7 +71,7 @@ def _signs_of(value: Value) -> Signs:
 
 
 def _signs_made(op: Op, signs: Mapping[Value, Signs]) -> Signs:
-    """Find which infinities an operator makes of those that it reads."""
+    """Find which infinities an operator makes of infinities that it reads."""
     read = [frozenset() if v is None else signs.get(v, frozenset()) for v in op.operands]
     if op.quant is None or not any(read):
         return frozenset()

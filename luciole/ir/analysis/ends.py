@@ -9,7 +9,7 @@ from luciole.ir.analysis.weights import is_layer
 
 
 def is_first(op: Op) -> bool:
-    """Return whether a layer reads what the network is fed: an input, or what operators that are no
+    """Return whether a layer reads the network's inputs: an input, or what operators that are no
     layers make of inputs (a TRANSPOSE, a normalization), with no other layer on any way there.
     """
     return _is_end(op.operands, lambda value: value.is_input, _makers)
@@ -45,12 +45,12 @@ def _is_end(
 
 
 def _makers(value: Value) -> Iterator[tuple[Op, Iterable[Value | None]]]:
-    """Yield the operator that makes a tensor, and what it reads."""
+    """Yield the operator that makes a tensor, and its operands."""
     if value.producer is not None:
         yield value.producer.op, value.producer.op.operands
 
 
 def _readers(value: Value) -> Iterator[tuple[Op, Iterable[Value | None]]]:
-    """Yield the operators that read a tensor, and what they make."""
+    """Yield the operators that read a tensor, and their results."""
     for use in value.users:
         yield use.op, use.op.results

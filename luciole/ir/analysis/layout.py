@@ -92,7 +92,7 @@ class _Packing:
             self._place(i, sizes[i])
 
     def _place(self, i: int, size: int) -> None:
-        """Give tensor ``i`` the lowest gap between those that live while it does. Those that last
+        """Give tensor ``i`` the lowest gap between tensors that live while it does. Those that last
         for good come first, one above the other.
         """
         self.begin[i] = self.floor if self.lasting[i] else self._gap(i, size)

@@ -1,4 +1,4 @@
-"""Find the poles of operators, and those that integers reach though kernels refuse them there."""
+"""Find the poles of operators, and poles that integers reach though kernels refuse them there."""
 
 from __future__ import annotations
 

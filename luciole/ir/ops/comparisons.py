@@ -15,8 +15,8 @@ class Comparison(Binary):
 
 
 class Order(Comparison):
-    """Base of those that tell which of two is larger: TFLite's kernels compare integers of 16 bits
-    as they are.
+    """Base of comparisons that tell which of two numbers is larger: TFLite's kernels compare
+    integers of 16 bits as they are.
     """
 
     quant = Quant(unscaled=(TensorType.INT16,))

@@ -136,7 +136,7 @@ def _open(shape: Shape) -> Shape:
 
 
 class Delegating(_Calling):
-    """An operator whose results are what one graph returns for its operands."""
+    """An operator whose results are one graph's for its operands."""
 
     @property
     def whole(self) -> Graph:

@@ -9,7 +9,9 @@ from luciole.schema.enums import BuiltinOperator
 
 
 class Densify(Op, code=BuiltinOperator.DENSIFY, options="DensifyOptions"):
-    """The constant operand, of which the file holds only what is not 0, with all its elements."""
+    """The constant operand, of which the file holds only elements that are not 0, with all its
+    elements.
+    """
 
     input: Value = operand()
 

@@ -34,7 +34,7 @@ class DynamicUpdateSlice(
 
 
 def check_box(update: Shape, shape: Shape) -> None:
-    """Raise ShapeError for an update that is larger than what it is put into."""
+    """Raise ShapeError for an update that is larger than the operand."""
     pairs = list(zip(update, shape, strict=False))
     large = any(m is not None and n is not None and m > n for m, n in pairs)
     if len(update) != len(shape) or large:

@@ -30,7 +30,7 @@ class Binary(Op):
 
 
 class Arithmetic(Binary):
-    """Base of those that carry a fused activation."""
+    """Base of operators that carry a fused activation."""
 
     activation: ActivationFunctionType = attr(
         default=ActivationFunctionType.NONE, field="fused_activation_function", dump="Activation"

@@ -11,7 +11,7 @@ from luciole.schema.enums import BuiltinOperator
 
 
 class FakeQuant(Op, code=BuiltinOperator.FAKE_QUANT, options="FakeQuantOptions"):
-    """Real numbers rounded to those that ``num_bits`` can express between ``min`` and ``max``.
+    """Real numbers rounded to ones that ``num_bits`` can express between ``min`` and ``max``.
 
     The limits are moved so that zero is one of them. ``narrow_range`` leaves out the lowest level.
     """

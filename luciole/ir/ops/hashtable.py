@@ -36,7 +36,7 @@ class Hashtable(Op, code=BuiltinOperator.HASHTABLE, options="HashtableOptions"):
 
 
 class HashtableFind(Op, code=BuiltinOperator.HASHTABLE_FIND, options="HashtableFindOptions"):
-    """The value of each key, the first default value where there is no such key."""
+    """The value of each key, the first default value where there is none."""
 
     stateful = True
 

@@ -9,7 +9,7 @@ from luciole.schema.enums import BuiltinOperator, TensorType
 
 
 class HashtableLookup(Op, code=BuiltinOperator.HASHTABLE_LOOKUP):
-    """Rows picked by sorted keys, and whether there was such a key.
+    """Rows picked by sorted keys, and whether there was a key.
 
     output[i, ..] = value[k, ..] and hits[i] = 1 where key[k] = lookup[i], else zeros.
     """

@@ -14,7 +14,7 @@ from luciole.schema.enums import BuiltinOperator, TensorType
 class TFLiteDetectionPostProcess(
     Op, code=BuiltinOperator.CUSTOM, custom_code="TFLite_Detection_PostProcess"
 ):
-    """Boxes from what a network says about each anchor, the best of those that overlap.
+    """Boxes from a network's encodings of each anchor, the best of overlapping ones.
 
     ``box_encodings`` [1, n, 4 or more] are center y, center x, height and width, relative to the
     ``anchors`` [n, 4]: y / y_scale height + y, e^(h / h_scale) height, x and width alike.

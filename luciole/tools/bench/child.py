@@ -20,7 +20,7 @@ from luciole.tools.common.timing import Here, Limits
 
 
 class Served:
-    """A runtime, and what may be asked of it."""
+    """A runtime, and the requests that it answers."""
 
     runtime: Runtime
 

@@ -27,7 +27,7 @@ Batch = Sequence[Array]
 
 @dataclass
 class Contender:
-    """A runtime and what was measured of it: ``invoke`` alone, and with copying arrays in and out.
+    """A runtime and its measurements: ``invoke`` alone, and with copying arrays in and out.
 
     ``outputs`` are those of the first inputs, as numbers. ``top1`` is a share from 0 to 1.
     """

@@ -1,4 +1,6 @@
-"""luciole itself as a runtime, and what only it tells: memory, kernels compiled, operators."""
+"""luciole itself as a runtime, and facts that only it gives: memory, kernels compiled,
+operators.
+"""
 
 from __future__ import annotations
 

@@ -72,12 +72,12 @@ class OnnxRuntime(Runtime):
         self.invoke = lambda: self.session.run_with_iobinding(binding)
 
     def feed(self, arrays: Sequence[Array]) -> None:
-        """Copy arrays into what is bound."""
+        """Copy arrays into the bound ones."""
         for value, array in zip(self._values, arrays, strict=True):
             value.update_inplace(array)
 
     def fetch(self) -> list[Array]:
-        """Return copies of what was bound for the outputs."""
+        """Return copies of the arrays bound to the outputs."""
         return list(self._binding.copy_outputs_to_cpu())
 
     def with_copies(self, arrays: Sequence[Array]) -> list[Array]:

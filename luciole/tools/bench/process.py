@@ -54,7 +54,7 @@ class RemoteRuntime(Runtime):
         return results
 
     def timed(self, arrays: Sequence[Array]) -> tuple[Call | Timed, Call | Timed]:
-        """Make two calls that run, and are timed, on what was fed there last."""
+        """Make two calls that run, and are timed, on the arrays fed there last."""
         return _There(self, "invoke"), _There(self, "copies")
 
     def ask(self, what: str, *arguments: Any) -> Any:

@@ -140,7 +140,7 @@ def _add_warm_up(made: argparse.ArgumentParser) -> None:
 
 
 def check(arguments: argparse.Namespace) -> None:
-    """Refuse before long work what does not go together, and what cannot be written."""
+    """Refuse before long work options that do not go together, and files that cannot be written."""
     from luciole.files import check_writable
 
     if (arguments.model is None) == (arguments.graph is None):

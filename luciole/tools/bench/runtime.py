@@ -151,12 +151,12 @@ class Runtime(ABC):
         return self.invoke, self.copying(arrays)
 
     def copying(self, arrays: Sequence[Array]) -> Call:
-        """Make a call that copies in what ``arrays`` holds then, runs, and copies out."""
+        """Make a call that copies in the present contents of ``arrays``, runs, and copies out."""
         return partial(self.with_copies, arrays)
 
 
 def translated(arrays: Sequence[Array], source: Runtime, target: Runtime) -> list[Array]:
-    """Turn arrays that ``source`` takes into those that ``target`` takes.
+    """Turn arrays for ``source`` into arrays for ``target``.
 
     Quantized inputs are converted, shapes may differ by axes of extent 1, by being flat, or by NCHW
     instead of NHWC. Raises BenchError for anything else.

@@ -27,7 +27,7 @@ class UsageError(LucioleError):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says in one line what is wrong, as every error is said, and what may have been meant; does
+    """Says an error in one line, as every program does, and the word that may have been meant; does
     not repeat its usage.
     """
 
@@ -69,7 +69,7 @@ def similar(word: str, known: Iterable[str]) -> str:
 
 
 def parser_for(program: str, description: str) -> argparse.ArgumentParser:
-    """Make an argument parser with what all programs have."""
+    """Make an argument parser with the options of all programs."""
     parser = _Parser(
         program, description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -146,7 +146,7 @@ def byte_count(text: str) -> int:
 
 
 def add_labelled(parser: argparse.ArgumentParser) -> None:
-    """Declare which of the records are used, and what says their classes: ``--labels``,
+    """Declare which of the records are used, and the labels that say their classes: ``--labels``,
     ``--preprocess``, ``--limit``.
     """
     parser.add_argument(

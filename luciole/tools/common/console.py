@@ -1,5 +1,5 @@
-"""Show people what they see: tables, progress bars, sizes and times; plain text without a
-terminal.
+"""Show tables, progress and lines to people: tables, progress bars, sizes and times; plain text
+without a terminal.
 """
 
 from __future__ import annotations

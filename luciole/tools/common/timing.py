@@ -205,7 +205,7 @@ def measured(
 
 
 def _round(calls: Sequence[Timed], sizes: Sequence[int], samples: Sequence[list[float]]) -> None:
-    """Give each call a turn, and add what it took to its samples."""
+    """Give each call a turn, and add its time to its samples."""
     for call, size, kept in zip(calls, sizes, samples, strict=True):
         if len(calls) > 1:
             call.until_warm()

@@ -19,8 +19,8 @@ def asked_data(
     labels: str | None = None,
     note: str = "",
 ) -> Data:
-    """Read records as ``--preprocess`` and the bounds among the options say, and tell people what
-    was read, with a note behind it. Raises what ``load_data`` does.
+    """Read records as ``--preprocess`` and the bounds among the options say, and print how many
+    were read, with a note behind it. Raises what ``load_data`` does.
     """
     data = load_data(
         path,

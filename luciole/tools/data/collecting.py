@@ -16,7 +16,7 @@ from luciole.tools.data.fitting import InputSpec
 
 
 class Rows(NamedTuple):
-    """An array in a file, of which nothing has been read but what it is; its first axis counts
+    """An array in a file, of which nothing but type and shape has been read; its first axis counts
     records.
 
     ``blocks`` reads as many of them as are asked for, some at a time. ``source`` says what it is in

@@ -128,7 +128,7 @@ class InputSpec:
         return np.ascontiguousarray(fed if store is None else store(fed))
 
     def check(self, stored: tuple[int, ...], dtype: np.dtype[Any], source: str) -> tuple[int, ...]:
-        """Return the per-record shape of records that are stored in such an array.
+        """Return the per-record shape of records that are stored in an array.
 
         Raises DataError where the model does not take its shape or type.
         """

@@ -38,7 +38,7 @@ def read_hdf5(path: str, request: Wanted) -> Stored:
 
 
 def rows_of(file: Hdf5File, path: str) -> Rows:
-    """Open a dataset, of which nothing has been read but what it is."""
+    """Open a dataset, of which nothing but type and shape has been read."""
     shape, dtype = file.dataset(path)
 
     def blocks(count: int) -> Iterator[Array]:

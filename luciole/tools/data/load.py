@@ -126,7 +126,7 @@ def _read(path: str, request: Wanted, array: str | None) -> Stored:
 
 
 def _kind(path: str) -> str:
-    """Find out what a path holds, by its first bytes: folder, hdf5, npz, npy or list."""
+    """Find the kind of file at a path, by its first bytes: folder, hdf5, npz, npy or list."""
     if os.path.isdir(path):
         return "folder"
     with open_file(path) as file:

@@ -11,7 +11,7 @@ _WIDE, _HIGH, _LEFT, _RIGHT, _TOP, _BELOW = 760, 380, 70, 14, 26, 46
 _STEPS = (1, 2, 5)
 
 Point = tuple[float, float, str]
-"""Where a mark is, and what is told of it."""
+"""Where a mark is, and its title."""
 
 
 @dataclass(frozen=True)

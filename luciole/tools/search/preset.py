@@ -18,7 +18,7 @@ _ELSE = ("max_size", "max_us", "options", "evaluations", "minutes", "devices")
 
 
 def add_preset(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--preset`` and what goes with it."""
+    """Declare ``--preset`` and the options that go with it."""
     group = parser.add_argument_group("the published search")
     group.add_argument(
         "--preset",

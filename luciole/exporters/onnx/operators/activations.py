@@ -42,7 +42,7 @@ def activated(k: Building, term: Term, activation: ActivationFunctionType) -> Te
 
 
 def clipped(k: Building, term: Term, low: float, high: float) -> Term:
-    """Cut off what lies outside two limits."""
+    """Cut numbers off outside of two limits."""
     return k.add("Clip", term, k.number(low), k.number(high))
 
 

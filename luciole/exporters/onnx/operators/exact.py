@@ -34,7 +34,9 @@ FINER = 20
 """Bits by which sums of bytes are finer than the coarser operand: TFLite's ADD."""
 
 _FRACTION, _OFFSET = 31, 61
-"""Bits of a multiplier behind the point, and of what keeps sums positive while they are divided."""
+"""Bits of a multiplier behind the point, and of the number that keeps sums positive while they are
+divided.
+"""
 
 INT8, INT32 = TensorType.INT8, TensorType.INT32
 

@@ -106,7 +106,7 @@ def _classes(k: Building, depth: Value, behind: list[int]) -> Term:
 
 @rule(Where)
 def where(k: Building, op: Where) -> Term:
-    """List the places of what is true, in rows."""
+    """List the places of true elements, in rows."""
     coordinates = k.add("NonZero", k.of(op.condition))
     places = k.add("Transpose", coordinates, perm=[1, 0])
     kind = op.output.dtype

@@ -1,4 +1,4 @@
-"""Pools and what else is done to images."""
+"""Write pools and other operators on images."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def bitcast(k: Building, op: Bitcast) -> Term:
 
 @rule(Dilate)
 def dilate(k: Building, op: Dilate) -> Term:
-    """Put padding behind each element along an axis of its own, and cut off what is at the end."""
+    """Put padding behind each element along an axis of its own, and cut it off at the end."""
     shape, steps = known_shape(op.input), ints_of(op.dilations, "the dilations")
     rank = len(shape)
     pairs = [n for extent in shape for n in (extent, 1)]
