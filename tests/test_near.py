@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,8 @@ def test_functions_that_are_entered_are_noted_and_what_an_import_does_is_not(
     path = tmp_path / "product" / "inner.py"
     path.parent.mkdir()
     path.write_text(PROGRAM)
-    tracer, names = touched.Tracer(path.parent), {}
+    tracer = touched.Tracer(path.parent)
+    names: dict[str, Any] = {}
     before, entered = sys.gettrace(), tracer.begin()
     tracer.start()
     exec(compile(PROGRAM, str(path), "exec"), names)
