@@ -50,13 +50,13 @@ def expand(of: Value | Op, atoms: Collection[Value] = ()) -> Polynomial | None:
         return None
 
 
-def equals(polynomial: Polynomial | None, wanted: dict[Monomial, float]) -> bool:
-    """Tell whether a polynomial has these terms with these coefficients and no others."""
-    if polynomial is None or polynomial.keys() != wanted.keys():
+def equals(polynomial: Polynomial | None, terms: dict[Monomial, float]) -> bool:
+    """Return whether a polynomial has these terms with these coefficients and no others."""
+    if polynomial is None or polynomial.keys() != terms.keys():
         return False
     return all(
         bool(np.allclose(polynomial[product], number, rtol=_CLOSE, atol=0))
-        for product, number in wanted.items()
+        for product, number in terms.items()
     )
 
 

@@ -14,8 +14,8 @@ _UNITS: tuple[type[Clamp], ...] = (Relu6, ReluN1To1, Relu0To1)
 
 
 def clamped(graph: Graph, op: Op, low: type[Op], high: type[Op]) -> bool:
-    """Let one linear unit do what an operator and the one before it do, of which one is of the
-    class ``low`` and cuts off below, the other of ``high`` and cuts off above.
+    """Replace an operator and the one before it by one linear unit where they are one: the one of
+    the class ``low`` cuts off below, the other, of ``high``, above.
     """
     outer = _limit(op)
     before = outer[0].producer.op if outer is not None and outer[0].producer is not None else None
@@ -36,7 +36,7 @@ def clamped(graph: Graph, op: Op, low: type[Op], high: type[Op]) -> bool:
 
 
 def _limit(op: Op) -> tuple[Value, float] | None:
-    """Find what an operator cuts off and where: of MAXIMUM, MINIMUM and RELU on floats."""
+    """Find the operand and the limit of MAXIMUM, MINIMUM and RELU on floats, None for others."""
     if isinstance(op, Relu) and is_float(op.features):
         return op.features, 0.0
     pair = with_constant(op) if isinstance(op, Binary) and is_float(op.output) else None

@@ -23,8 +23,8 @@ COMPUTING = frozenset(
 
 
 def become(graph: Graph, op: Op, new: Op) -> None:
-    """Let a new operator compute an operator's results: these keep their tensors and all that is
-    known of them. What only the old one needed goes.
+    """Replace an operator by a new one, which computes its results: these keep their tensors and
+    all that is known of them. What only the old one needed goes.
     """
     results, op.results = op.results, ()
     for value in results:
@@ -34,7 +34,7 @@ def become(graph: Graph, op: Op, new: Op) -> None:
 
 
 def alias(graph: Graph, op: Op, value: Value) -> bool:
-    """Let everything that reads an operator's one result read another value of the same type and
+    """Replace an operator's one result, for all that read it, by another value of the same type and
     numbers, and remove the operator. Returns False, and changes nothing, where an output of the
     graph would lose its tensor: what its caller knows stays.
     """
@@ -53,7 +53,7 @@ def alias(graph: Graph, op: Op, value: Value) -> bool:
 
 
 def _hand_over(graph: Graph, op: Op, value: Value, maker: Producer) -> None:
-    """Let the operator that makes a value make the result of another one, an output, instead."""
+    """Make the maker of a value compute the result of another operator, an output, instead."""
     result, op.results = op.output, ()
     value.replace_with(result)
     result.producer, value.producer = maker, None
@@ -63,7 +63,7 @@ def _hand_over(graph: Graph, op: Op, value: Value, maker: Producer) -> None:
 
 
 def interchangeable(one: Value, other: Value) -> bool:
-    """Tell whether two tensors hold elements of the same type that stand for the same numbers, in
+    """Return whether two tensors hold elements of the same type that stand for the same numbers, in
     as many axes of the same extents.
     """
     if one.dtype != other.dtype or one.shape != other.shape or one.has_open_rank:
@@ -72,7 +72,7 @@ def interchangeable(one: Value, other: Value) -> bool:
 
 
 def same_numbers(one: Value, other: Value) -> bool:
-    """Tell whether equal elements of two tensors stand for equal numbers."""
+    """Return whether equal elements of two tensors stand for equal numbers."""
     first, second = affine_of(one), affine_of(other)
     if first is None or second is None:
         return first is second
@@ -109,8 +109,8 @@ def copy_like(graph: Graph, value: Value, array: Array) -> Value:
 
 
 def reshape_to(graph: Graph, op: Op, tensor: Value) -> bool:
-    """Let a RESHAPE of a tensor compute an operator's one result; returns False, and changes
-    nothing, where the shape of that is not known but for one extent.
+    """Replace an operator by a RESHAPE of a tensor to the shape of its one result; returns False,
+    and changes nothing, where more than one extent of that is not known.
     """
     result = op.output
     if result.has_open_rank or tensor.has_open_rank or not _is_sayable(result.shape):
@@ -122,17 +122,17 @@ def reshape_to(graph: Graph, op: Op, tensor: Value) -> bool:
 
 
 def _is_sayable(shape: Shape) -> bool:
-    """Tell whether a vector with one -1 at the most says a shape."""
+    """Return whether a vector with one -1 at the most says a shape."""
     return shape.count(None) <= 1 and not (None in shape and 0 in shape)
 
 
 def is_float(*values: Value | None) -> bool:
-    """Tell whether all values hold float32."""
+    """Return whether all values hold float32."""
     return all(v is not None and v.dtype == TensorType.FLOAT32 for v in values)
 
 
 def is_private(value: Value) -> bool:
-    """Tell whether one operand of one operator is all that a computed value is for."""
+    """Return whether one operand of one operator is all that a computed value is for."""
     return value.producer is not None and len(value.users) == 1 and not value.is_output
 
 
@@ -154,7 +154,7 @@ def _remove(graph: Graph, op: Op) -> None:
 
 
 def _is_idle(op: Op) -> bool:
-    """Tell whether nothing reads an operator's results, and it does nothing but compute them."""
+    """Return whether nothing reads an operator's results, and it does nothing but compute them."""
     computes = not op.stateful or (isinstance(op, UnknownOp) and op.custom in COMPUTING)
     if not computes or any(v is not None and v.is_variable for v in op.operands):
         return False

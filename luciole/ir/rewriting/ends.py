@@ -15,7 +15,7 @@ def turn_inputs(graph: Graph) -> bool:
 
 
 def turn_outputs(graph: Graph) -> bool:
-    """Let outputs that a TRANSPOSE to channels first makes be what is before it."""
+    """Replace outputs that a TRANSPOSE to channels first makes by its operand."""
     changes = [_output(graph, value) for value in list(graph.outputs)]
     return any(changes)
 

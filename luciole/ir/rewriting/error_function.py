@@ -19,7 +19,7 @@ _NEAR_0 = 0.01
 
 
 def error_function_of(value: Value) -> Value | None:
-    """Return what a value is the error function of; None where it is no error function.
+    """Return the argument of an error function; None where a value is none.
 
     Old converters write CUSTOM(Erf); our importer of ONNX writes 2 GELU(y) / y - 1 with
     y = x sqrt(2), and the series 2 x / sqrt(pi) (1 - x^2 / 3) where x is near 0.
@@ -44,7 +44,7 @@ def _spelled_out(op: SelectV2) -> Value | None:
 
 
 def _is_share(value: Value, near: Value, x: Value) -> bool:
-    """Tell whether a value is GELU(y) / y, y = x sqrt(2), with another divisor near 0."""
+    """Return whether a value is GELU(y) / y, y = x sqrt(2), with another divisor near 0."""
     quotient = made_by(value, Div)
     gelu = None if quotient is None else made_by(quotient.x, Gelu)
     divisor = None if quotient is None else made_by(quotient.y, SelectV2)

@@ -37,7 +37,7 @@ class Scaled:
 
 
 def scaled_by_root(last: Op) -> Scaled | None:
-    """Read what an operator computes before its activation as a normalization, None where it is
+    """Read the result of an operator before its activation as a normalization, None where it is
     none.
     """
     norms = (_read(last, x) for x in _candidates(last))
@@ -45,7 +45,7 @@ def scaled_by_root(last: Op) -> Scaled | None:
 
 
 def _candidates(last: Op) -> Iterator[Value]:
-    """List what may be normalized: what a mean is taken of, and what is computed near by."""
+    """List tensors that may be normalized: operands of means, and those near by."""
     operands = [value for value in last.operands if value is not None]
     for value in (near for operand in operands for near in computed_from(operand, _NEAR)):
         mean = made_by(value, Mean)
@@ -80,7 +80,7 @@ def _mean(
     root: tuple[Value, float],
     scale: NDArray[np.float64],
 ) -> Value | None:
-    """Find what is taken away from x: the other factor of the term with the root."""
+    """Find the mean, the other factor of the term with the root."""
     for product, factor in terms.items():
         others = [value for value, power in product - {root} if power == 1.0]
         if len(product) == 2 and root in product and len(others) == 1:
@@ -90,7 +90,7 @@ def _mean(
 
 
 def _moment(value: Value) -> tuple[Value, float] | None:
-    """Split what a root is taken of into a moment and a number that is added to it."""
+    """Split the operand of a root into a moment and a number that is added to it."""
     terms = expand(value)
     if terms is None:
         return None

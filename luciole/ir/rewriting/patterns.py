@@ -42,7 +42,7 @@ def inverse(order: Order) -> Order:
 
 
 def is_filled(value: Value, number: float) -> bool:
-    """Tell whether a value is a constant whose elements all are ``number``."""
+    """Return whether a value is a constant whose elements all are ``number``."""
     data = value.data
     return data is not None and bool((data == number).all())
 
@@ -69,7 +69,7 @@ def integers_of(value: Value | None) -> list[int] | None:
 
 
 def with_constant(op: Binary) -> tuple[Value, Value] | None:
-    """Tell the operand of a binary operator that is computed from the one that is constant; None
+    """Part the operand of a binary operator that is computed and the one that is constant; None
     where both are of one kind.
     """
     if op.x.is_constant == op.y.is_constant:
@@ -78,7 +78,7 @@ def with_constant(op: Binary) -> tuple[Value, Value] | None:
 
 
 def is_plain(op: Op) -> bool:
-    """Tell whether an operator carries no activation."""
+    """Return whether an operator carries no activation."""
     activation = op.attributes().get("activation", ActivationFunctionType.NONE)
     return bool(activation == ActivationFunctionType.NONE)
 
@@ -101,7 +101,7 @@ def first_of(vector: Value, rest: int) -> Value | None:
 
 
 def follows(value: Value, number: Value) -> bool:
-    """Tell whether a value is ``number`` + 1."""
+    """Return whether a value is ``number`` + 1."""
     add = made_by(value, Add)
     if add is None:
         return False

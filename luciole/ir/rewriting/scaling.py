@@ -58,13 +58,13 @@ def layer_and_factor(op: Op, layers: Layers = PLAIN_LAYERS) -> tuple[Op, Array] 
 
 
 def _is_alone(layer: Op) -> bool:
-    """Tell whether it is ``is_plain_layer``, without activation, and only this one user."""
+    """Return whether it is ``is_plain_layer``, without activation, and only this one user."""
     alone = len(layer.output.users) == 1 and not layer.output.is_output
     return alone and is_plain_layer(layer) and bool(layer.attributes()["activation"] == _NONE)
 
 
 def is_plain_layer(layer: Op) -> bool:
-    """Tell whether a layer's weights are float constants in plain order, and its bias constant."""
+    """Return whether weights are float constants in plain order, and the bias is constant."""
     weights, bias = weights_of_layer(layer), bias_of(layer)
     if weights is None or weights.data is None or weights.dtype != TensorType.FLOAT32:
         return False
@@ -126,17 +126,17 @@ def set_weights(graph: Graph, layer: Op, data: Array) -> None:
     layer.set_operand(slot_of(layer, layer.quant.weight), _like(graph, weights, data))
 
 
-def shift_layer(graph: Graph, layer: Op, shift: Array, given: Value | None = None) -> None:
-    """Add a number for each output to a layer's bias; one that it has not becomes the ``given``
-    constant, or a new one.
+def shift_layer(graph: Graph, layer: Op, shift: Array, constant: Value | None = None) -> None:
+    """Add a number for each output to a layer's bias; one that it has not becomes the
+    ``constant``, or a new one.
     """
     bias = bias_of(layer)
     assert layer.quant is not None, "a layer says which operand its bias is"
     slot = slot_of(layer, layer.quant.bias)
     if bias is not None and bias.data is not None:
         layer.set_operand(slot, _like(graph, bias, bias.data + shift.reshape(bias.dims)))
-    elif given is not None:
-        layer.set_operand(slot, given)
+    elif constant is not None:
+        layer.set_operand(slot, constant)
     else:
         name = graph.unique_name(f"{layer.name}/bias")
         layer.set_operand(slot, graph.add_constant(name, np.ascontiguousarray(shift, np.float32)))
@@ -145,13 +145,13 @@ def shift_layer(graph: Graph, layer: Op, shift: Array, given: Value | None = Non
 
 
 def _shift(graph: Graph, layer: Op, op: Op, factor: Array) -> None:
-    given = next((v for v in op.operands if v is not None and v is not layer.output), None)
-    fits = given is not None and given.shape == factor.shape
-    shift_layer(graph, layer, factor, given if fits else None)
+    other = next((v for v in op.operands if v is not None and v is not layer.output), None)
+    fits = other is not None and other.shape == factor.shape
+    shift_layer(graph, layer, factor, other if fits else None)
 
 
 def _take_over(graph: Graph, layer: Op, op: Op) -> None:
-    """Let a layer, or the activation behind it, compute what an operator did."""
+    """Replace an operator by the layer before it, or an activation behind that."""
     activation, name, result = op.attributes()["activation"], op.output.name, layer.output
     if not isinstance(layer, TransposeConv):  # of whose versions only the last has one
         layer.activation = activation  # type: ignore[attr-defined]  # every layer has one

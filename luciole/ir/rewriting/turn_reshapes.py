@@ -104,7 +104,7 @@ def _run(before: Shape, after: Shape, i: int, j: int) -> Run | None:
 
 
 def _in_place(order: Order, shape: Shape) -> bool:
-    """Tell whether axes of more than one element keep their sequence: ``shape`` is the result's."""
+    """Return whether axes of more than one element keep their sequence in a result's shape."""
     moved = [axis for axis, extent in zip(order, shape, strict=True) if extent != 1]
     return moved == sorted(moved)
 

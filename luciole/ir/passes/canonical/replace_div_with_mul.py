@@ -31,7 +31,7 @@ def replace_div_with_mul(graph: Graph, op: Div) -> bool:
 
 
 def _is_told_apart(op: Div) -> bool:
-    """Tell whether a quotient is rounded or compared: 9 / 3 is 3, 9 (1 / 3) is only near it."""
+    """Return whether a quotient is rounded or compared: 9 / 3 is 3, 9 (1 / 3) is only near it."""
     return any(isinstance(use.op, _STEPS) for use in op.output.users)
 
 

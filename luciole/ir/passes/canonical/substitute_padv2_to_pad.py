@@ -26,7 +26,7 @@ def substitute_padv2_to_pad(graph: Graph, op: PadV2) -> bool:
 
 
 def _is_positive(value: Value) -> bool:
-    """Tell whether no element of a value is below 0."""
+    """Return whether no element of a value is below 0."""
     op = value.producer.op if value.producer is not None else None
     if isinstance(op, Relu | Relu6 | Relu0To1 | Logistic):
         return True
@@ -35,7 +35,7 @@ def _is_positive(value: Value) -> bool:
 
 
 def _only_maxima(op: PadV2) -> bool:
-    """Tell whether all that reads the result are maxima of windows with an element of the input."""
+    """Return whether only maxima of windows with an element of the input read the result."""
     pools = [use.op for use in op.output.users]
     borders = op.paddings.data
     if op.output.is_output or borders is None or borders.shape != (4, 2):

@@ -26,6 +26,6 @@ def transform_sqrt_div_to_rsqrt_mul(graph: Graph, op: Div) -> bool:
 
 
 def _only_divides(root: Value) -> bool:
-    """Tell whether a root is nothing but a divisor, so that none is left."""
+    """Return whether a root is nothing but a divisor, so that none is left."""
     divides = all(isinstance(use.op, Div) and use.slot == 1 for use in root.users)
     return divides and not root.is_output

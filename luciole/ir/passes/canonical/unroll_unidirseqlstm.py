@@ -251,7 +251,7 @@ class _Step:
         return self._projected(self.add("read", read)), new
 
     def _may_leave(self, number: int) -> bool:
-        """Tell whether a cell state may leave its limits: each step adds at most 1 where the
+        """Return whether a cell state may leave its limits: each step adds at most 1 where the
         candidate is a TANH.
         """
         within = self.op.activation == ActivationFunctionType.TANH

@@ -34,7 +34,7 @@ def _copied(graph: Graph, op: Op, other: Op) -> bool:
 
 
 def _described(op: Op) -> Hashable | None:
-    """Say all that an operator's result depends on; None for one that does more than compute."""
+    """List all that an operator's result depends on; None for one that does more than compute."""
     variable = any(v is not None and v.is_variable for v in op.operands)
     if isinstance(op, UnknownOp) or op.stateful or variable or len(op.results) != 1:
         return None

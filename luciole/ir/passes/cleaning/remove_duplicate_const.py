@@ -25,7 +25,7 @@ def remove_duplicate_const(graph: Graph) -> bool:
 
 
 def _contents(value: Value) -> Hashable | None:
-    """Say all that matters of a constant; None for one that is kept in a way of its own."""
+    """List all that matters of a constant; None for one that is kept in a way of its own."""
     raw = value.buffer.data if value.buffer is not None else None
     special = value.sparsity is not None or any(value.block_tensors)
     if raw is None or special:

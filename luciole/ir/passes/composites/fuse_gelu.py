@@ -45,15 +45,15 @@ _NEAR = 24
 
 
 def _is_gelu(result: Value, inner: Value, argument: Value, x: Value, *, exact: bool) -> bool:
-    """Tell whether a result is x / 2 (1 + inner), and the argument of that what it is in GELU."""
+    """Return whether a result is x / 2 (1 + inner), and the argument of that what it is in GELU."""
     if x is argument or x.shape != result.shape:
         return False
     product = {monomial(x): 0.5, monomial(x, inner): 0.5}
     if not equals(expand(result, (x, inner)), product):
         return False
-    wanted = (
+    terms = (
         {monomial(x): math.sqrt(0.5)}
         if exact
         else {monomial(x): _ROOT_2_PI, monomial((x, 3.0)): _CUBE}
     )
-    return equals(expand(argument, (x,)), wanted)
+    return equals(expand(argument, (x,)), terms)

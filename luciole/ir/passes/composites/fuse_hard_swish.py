@@ -41,5 +41,5 @@ def _moved_by_3(cut: Value) -> Value | None:
     if unit is None:
         return None
     near = list(computed_from(unit.features, _NEAR))[1:]
-    wanted = ((x, {monomial(x): 1.0, ONE: 3.0}) for x in near)
-    return next((x for x, sum_ in wanted if equals(expand(unit.features, (x,)), sum_)), None)
+    sums = ((x, {monomial(x): 1.0, ONE: 3.0}) for x in near)
+    return next((x for x, sum_ in sums if equals(expand(unit.features, (x,)), sum_)), None)

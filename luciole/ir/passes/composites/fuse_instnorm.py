@@ -71,7 +71,7 @@ def _image(x: Value, is_reshaped: bool) -> Value | None:
 
 
 def _is_of_pixels(norm: Scaled) -> bool:
-    """Tell whether mean and variance are those of x over its pixels."""
+    """Return whether mean and variance are those of x over its pixels."""
     axes = _AXES.get(len(norm.x.shape), (1, 2, 4))
     variance = made_by(norm.moment, Mean)
     if variance is None or norm.mean is None or not _is_mean(norm.mean, norm.x, axes):
@@ -95,8 +95,8 @@ def _is_mean(value: Value, x: Value, axes: tuple[int, ...]) -> bool:
 
 
 def _is_square(value: Value, x: Value, mean: Value) -> bool:
-    wanted = {monomial((x, 2.0)): 1.0, monomial(x, mean): -2.0, monomial((mean, 2.0)): 1.0}
-    return equals(expand(value, (x, mean)), wanted)
+    terms = {monomial((x, 2.0)): 1.0, monomial(x, mean): -2.0, monomial((mean, 2.0)): 1.0}
+    return equals(expand(value, (x, mean)), terms)
 
 
 def _by_channel(

@@ -94,7 +94,7 @@ def _turned(value: Value, x: Value, shares: tuple[float, float]) -> tuple[float,
 
 
 def _source(value: Value) -> Value | None:
-    """Find what the parts of a PRELU are of: what RELU, ABS, MAXIMUM and MINIMUM read."""
+    """Find the operand of a part of a PRELU: of RELU, ABS, MAXIMUM and MINIMUM."""
     op = value.producer.op if value.producer is not None else None
     if isinstance(op, Abs):
         return op.x

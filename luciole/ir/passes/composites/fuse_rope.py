@@ -55,7 +55,7 @@ def _turned(value: Value) -> Value | None:
 
 
 def _half(value: Value) -> tuple[Value, int] | None:
-    """Find what a value is the first (0) or second (1) half of, along the last axis."""
+    """Find the tensor of which a value is the first (0) or second (1) half of the last axis."""
     producer = value.producer
     op = producer.op if producer is not None else None
     if isinstance(op, Split) and op.num_splits == 2 and producer is not None:
@@ -75,6 +75,6 @@ def _half(value: Value) -> tuple[Value, int] | None:
 
 
 def _is_plain_slice(op: StridedSlice) -> bool:
-    """Tell whether a slice has an entry for each axis and takes every element from its begin."""
+    """Return whether a slice has an entry for each axis and takes every element from its begin."""
     special = op.new_axis_mask or op.shrink_axis_mask or op.ellipsis_mask
     return not special and integers_of(op.strides) == [1] * len(op.input.shape)

@@ -33,7 +33,7 @@ def _is_along_last(op: Sum | ReduceMax) -> bool:
 
 
 def _without_largest(value: Value) -> Value:
-    """Return what the largest element is taken away from, a value itself where none is."""
+    """Return the value from which the largest element is taken away, itself where none is."""
     below = made_by(value, Sub)
     largest = None if below is None or not is_plain(below) else made_by(below.y, ReduceMax)
     if below is None or largest is None or largest.input is not below.x:

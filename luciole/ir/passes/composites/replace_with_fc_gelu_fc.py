@@ -36,8 +36,8 @@ def replace_with_fc_gelu_fc(graph: Graph, op: FullyConnected) -> bool:
         value = None if below is None else _twin(product, below)
         if value is None:
             continue
-        wanted = {monomial(value): 1.0, monomial(value, inner): 1.0}
-        if equals(expand(op.input, (value, inner)), wanted):
+        terms = {monomial(value): 1.0, monomial(value, inner): 1.0}
+        if equals(expand(op.input, (value, inner)), terms):
             gelu = put(graph, op, Gelu(value, approximate=False), f"{op.name}/gelu")
             op.set_operand(0, gelu)
             set_weights(graph, op, 2 * weights)
@@ -61,7 +61,7 @@ def _twin(product: Mul, below: FullyConnected) -> Value | None:
 
 
 def _is_larger(above: FullyConnected, below: FullyConnected) -> bool:
-    """Tell whether weights and bias are those of the other layer times sqrt(2)."""
+    """Return whether weights and bias are those of the other layer times sqrt(2)."""
     if not (is_plain_layer(above) and is_plain_layer(below)):
         return False
     if (above.bias is None) != (below.bias is None):

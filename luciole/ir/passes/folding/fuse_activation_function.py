@@ -50,7 +50,7 @@ def _fuse(graph: Graph, op: Op) -> bool:
 
 
 def _share(between: Value, result: Value) -> bool:
-    """Tell whether two tensors are of real numbers, or of integers of one scale and zero point."""
+    """Return whether two tensors are real numbers, or integers of one scale and zero point."""
     before, behind = affine_of(between), affine_of(result)
     if before is None or behind is None:
         return before is behind

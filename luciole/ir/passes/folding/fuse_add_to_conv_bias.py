@@ -40,5 +40,5 @@ def fuse_add_to_conv_bias(graph: Graph, op: Conv2D | DepthwiseConv2D) -> bool:
 
 
 def _is_unpadded(op: Conv2D | DepthwiseConv2D) -> bool:
-    """Tell whether no window reaches over a border."""
+    """Return whether no window reaches over a border."""
     return op.padding == Padding.VALID or op.filter.dims[1:3] == (1, 1)

@@ -32,7 +32,7 @@ def fuse_horizontal_fc_layers(graph: Graph, op: Add) -> bool:
 
 
 def _are_alike(first: FullyConnected, second: FullyConnected) -> bool:
-    """Tell whether two dense layers of one input are for nothing but their sum."""
+    """Return whether two dense layers of one input are for nothing but their sum."""
     return first.input is second.input and all(
         is_plain_layer(layer)
         and is_plain(layer)

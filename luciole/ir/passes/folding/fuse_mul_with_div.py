@@ -35,7 +35,7 @@ def fuse_mul_with_div(graph: Graph, op: Mul | Div) -> bool:
 
 
 def _joined(number: Array, factor: Array, divides: bool) -> Array | None:
-    """Compute what is divided, None where that is no number."""
+    """Compute the joined dividend, None where that is no number."""
     with np.errstate(all="ignore"):
         wide = number.astype(np.float64)
         joined = (wide / factor if divides else wide * factor).astype(np.float32)

@@ -98,7 +98,7 @@ def _balance(other: Op, x: Value) -> Op | None:
 
 
 def _takes(reader: Op, value: Value, channels: int) -> bool:
-    """Tell whether a reader is a layer whose weights can be scaled by the channels of a value."""
+    """Return whether a reader is a layer whose weights can be scaled by the channels of a value."""
     weights = weights_of_layer(reader) if isinstance(reader, Conv2D | FullyConnected) else None
     if weights is None or reader.operands[0] is not value or not is_plain_layer(reader):
         return False

@@ -115,7 +115,7 @@ def _sink(graph: Graph, op: Op) -> bool:
 
 
 def _split_before(graph: Graph, op: Split | SplitV) -> bool:
-    """Split what is before a TRANSPOSE, and turn the parts, where these meet TRANSPOSE again or are
+    """Split the operand of a TRANSPOSE, and turn the parts, where these meet TRANSPOSE again or are
     joined again.
     """
     before, along = made_by(op.input, Transpose), integers_of(op.split_dim)
@@ -136,7 +136,7 @@ def _split_before(graph: Graph, op: Split | SplitV) -> bool:
 
 
 def _meets(value: Value) -> bool:
-    """Tell whether all that reads a part turns it again, or joins it with others."""
+    """Return whether all that reads a part turns it again, or joins it with others."""
     readers = [use.op for use in value.users]
     return not value.is_output and all(isinstance(op, Transpose | Concatenation) for op in readers)
 
@@ -150,7 +150,7 @@ def _value_before(graph: Graph, result: Value, order: Order) -> Value:
 
 
 def _turned(graph: Graph, op: Op, made: Value, result: Value, order: Order) -> Value:
-    """Let a TRANSPOSE in front of an operator make what its result is."""
+    """Replace a result by a TRANSPOSE in front of its operator."""
     last = Transpose(made, _vector(graph, "perm", order))
     graph.insert_before(op, last, graph.unique_name(result.name))
     last.output.dtype, last.output.quantization = result.dtype, result.quantization
@@ -159,7 +159,7 @@ def _turned(graph: Graph, op: Op, made: Value, result: Value, order: Order) -> V
 
 
 def _pays(op: Op, order: Order) -> bool:
-    """Tell whether there are no more TRANSPOSE then: all that are read go, and one comes."""
+    """Return whether there are no more TRANSPOSE then: all that are read go, and one comes."""
     read = [v for v in op.operands if v is not None and not v.is_constant]
     return all(
         made_by(v, Transpose) is not None
