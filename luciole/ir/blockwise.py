@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.ir.dtypes import Array, byte_count, element_bits, integer_range
+from luciole.ir.dtypes import Array, byte_count, element_bits, integer_range, limits_of
 from luciole.ir.errors import LucioleError
 from luciole.ir.quantization import rounded
 from luciole.ir.value import Value, element_count, shape_text
@@ -70,10 +70,8 @@ class Blockwise:
 
     def encode(self, x: Array) -> Array:
         """Find the nearest codes of real numbers, halves away from zero, saturated."""
-        limits = integer_range(self.dtype)
-        assert limits is not None  # codes are integers
         steps = rounded(x.reshape(-1, self.size) / self.scale[:, None].astype(np.float64))
-        codes = np.clip(steps + self.points[:, None], *limits)
+        codes = np.clip(steps + self.points[:, None], *limits_of(self.dtype))
         return np.asarray(codes.reshape(x.shape), np.int64)
 
     def bytes(self, shape: tuple[int, ...]) -> int:

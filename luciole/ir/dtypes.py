@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import strings
+from luciole.ir.errors import LucioleError
 from luciole.schema.enums import TensorType
 
 Array = NDArray[Any]
@@ -103,6 +104,16 @@ def integer_range(dtype: TensorType) -> tuple[int, int] | None:
         return None
     limits = np.iinfo(NUMPY[dtype])
     return int(limits.min), int(limits.max)
+
+
+def limits_of(dtype: TensorType) -> tuple[int, int]:
+    """Find the smallest and the largest number of an integer type. Raises LucioleError for another
+    type.
+    """
+    limits = integer_range(dtype)
+    if limits is None:
+        raise LucioleError(f"{dtype.name} is no type of integers")
+    return limits
 
 
 def unpack(raw: NDArray[np.uint8], dtype: TensorType, shape: tuple[int, ...]) -> Array | None:

@@ -197,6 +197,27 @@ class Op:
         """The first result."""
         return self.results[0]
 
+    @property
+    def own_graph(self) -> Graph:
+        """The graph that the operator is in. Raises GraphError where it is in none."""
+        if self.graph is None:
+            raise GraphError(f"{self} is in no graph")
+        return self.graph
+
+    @property
+    def quantized_as(self) -> Quant:
+        """What quantizers must know. Raises GraphError for an operator whose class says nothing."""
+        if self.quant is None:
+            raise GraphError(f"{self} is never quantized")
+        return self.quant
+
+    def required(self, slot: int) -> Value:
+        """Return an operand that is there. Raises GraphError where it is absent."""
+        value = self.operands[slot] if slot < len(self.operands) else None
+        if value is None:
+            raise GraphError(f"{self}: operand {slot} is absent")
+        return value
+
     def __str__(self) -> str:
         return f"{type(self).__name__} {shorten(self.name, MOST_QUOTED)!r}"
 

@@ -19,6 +19,7 @@ from luciole.ir.dtypes import (
     byte_count,
     element_bits,
     integer_range,
+    limits_of,
 )
 from luciole.ir.errors import LucioleError
 from luciole.ir.value import Shape, Value, element_count, shape_text
@@ -113,9 +114,7 @@ class Affine:
     @property
     def limits(self) -> tuple[int, int]:
         """The smallest and the largest code."""
-        limits = integer_range(self.dtype)
-        assert limits is not None  # codes are integers
-        return limits
+        return limits_of(self.dtype)
 
     @property
     def range(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -203,9 +202,8 @@ class Affine:
 
     def shifted(self, dtype: TensorType) -> Affine:
         """Return the same numbers with another element type of as many bits."""
-        moved = integer_range(dtype)
-        assert moved is not None  # codes are integers
-        return replace(self, zero_point=self.zero_point + moved[0] - self.limits[0], dtype=dtype)
+        moved = limits_of(dtype)[0] - self.limits[0]
+        return replace(self, zero_point=self.zero_point + moved, dtype=dtype)
 
     def same_numbers(self, other: Affine) -> bool:
         """Return whether equal codes stand for equal numbers."""

@@ -228,6 +228,14 @@ class Value:
         return self.graph is not None and self in self.graph.outputs
 
     @property
+    def contents(self) -> Array:
+        """The contents of a constant as ``data`` has them. Raises GraphError for all others."""
+        data = self.data
+        if data is None:
+            raise GraphError(f"tensor {self.name!r} is no constant with contents")
+        return data
+
+    @property
     def data(self) -> Array | None:
         """The contents of a constant, read-only, shaped and unpacked; None for everything else,
         also for ``texts``.

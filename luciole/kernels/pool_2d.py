@@ -72,8 +72,7 @@ def build_max(op: MaxPool2D, context: Context) -> NativeStep | None:
 def _step(
     op: Pool2D, context: Context, function: Binary, start: float, is_mean: bool
 ) -> NativeStep | None:
-    x, y = context.operands[0], context.results[0]
-    assert x is not None
+    x, y = context.first, context.results[0]
     if op.activation not in LIMITS or not y.size:
         return None
     memory = Memory()

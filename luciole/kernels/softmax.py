@@ -81,8 +81,7 @@ class SoftmaxRecord(Shared):
 
 
 def _step(context: Context, beta: float, kernel: jit.Kernel) -> NativeStep:
-    x, y = context.operands[0], context.results[0]
-    assert x is not None
+    x, y = context.first, context.results[0]
     n = x.shape[-1]
     rows = x.size // max(n, 1)
     to, given = (reach(t, 4 * n * rows) for t in (y, x))

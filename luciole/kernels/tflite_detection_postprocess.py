@@ -57,9 +57,7 @@ def build(op: TFLiteDetectionPostProcess, context: Context) -> Built:
 
     Declines attributes that the reference refuses.
     """
-    encodings, predictions, anchors = context.operands
-    assert encodings is not None
-    assert predictions is not None
+    (encodings, predictions), anchors = context.pair, context.operands[2]
     if anchors is None or not op.anchors.is_constant:
         return Declined("anchors are no constants")
     if not 0 < op.nms_iou_threshold <= 1:
@@ -108,9 +106,7 @@ def _record(
     op: TFLiteDetectionPostProcess, context: Context, anchors: int, memory: Memory, tables: Tables
 ) -> DetectionRecord:
     """Lay out operands, results and what the kernel writes for itself."""
-    encodings, predictions, _ = context.operands
-    assert encodings is not None
-    assert predictions is not None
+    encodings, predictions = context.pair
     _, count, numbers = encodings.shape
     width = predictions.shape[2]
     rows = op.max_detections * op.max_classes_per_detection

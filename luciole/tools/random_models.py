@@ -189,9 +189,8 @@ def _levels(
 
 def _weights_as_integers(weights: Value, axis: int) -> Array:
     """Make weights int8; the scale of each channel."""
-    assert weights.data is not None, "layers here have constant weights"
-    others = tuple(a for a in range(weights.data.ndim) if a != axis)
-    scale: Array = np.abs(weights.data).max(others) / 127
+    others = tuple(a for a in range(weights.contents.ndim) if a != axis)
+    scale: Array = np.abs(weights.contents).max(others) / 127
     _as_integers(weights, scale, axis)
     return scale
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from luciole.ir.dtypes import NUMPY, Array
-from luciole.ir.errors import LucioleError, UnsupportedError
+from luciole.ir.errors import GraphError, LucioleError, UnsupportedError
 from luciole.ir.op import Op
 from luciole.ir.ops.activations import LIMITS
 from luciole.ir.quant import Grid
@@ -146,8 +146,9 @@ def fixed_result(op: Op, dtype: TensorType) -> Grid:
     """Return the one scale and zero point that kernels give to an operator's results of this
     type.
     """
-    grid = None if op.quant is None else op.quant.fixed(dtype)
-    assert grid is not None, "an operator whose results are fixed says so"
+    grid = op.quantized_as.fixed(dtype)
+    if grid is None:
+        raise GraphError(f"{op}: no scale of {dtype.name} results is fixed")
     return grid
 
 

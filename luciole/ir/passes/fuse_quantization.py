@@ -79,13 +79,13 @@ def raise_version(op: Op) -> None:
     """Give an operator the first version that knows the element types that it reads; sums of 16
     bits do not take scales that happen to be powers of two for those of older kernels.
     """
-    assert op.quant is not None, "only operators that say how they are quantized come here"
+    quant = op.quantized_as
     given = op.given_operands()
-    weights = given.get(op.quant.weight or "")
-    first = op.operands[0] if weights is None else given.get(op.quant.input)
+    weights = given.get(quant.weight or "")
+    first = op.operands[0] if weights is None else given.get(quant.input)
     types = [None if value is None else value.dtype for value in (first, weights)]
     if types[0] is not None:
-        op.version = max(op.version, op.quant.since.of(types[0], types[1]))
+        op.version = max(op.version, quant.since.of(types[0], types[1]))
     if isinstance(op, Add | Sub) and types[0] == TensorType.INT16:
         op.pot_scale_int16 = False
 
@@ -94,12 +94,12 @@ def _encode_bias(graph: Graph, op: Op, slots: list[Value | None]) -> None:
     """Bring a layer's float bias to steps of its input's scale times its weights' (TFLite's 8-bit
     quantization specification): INT32, or INT64 under inputs of 16 bits.
     """
-    assert op.quant is not None, "only operators that say how they are quantized come here"
+    quant = op.quantized_as
     named = dict(zip((name for name, _ in op.named_operands()), slots, strict=True))
-    bias, steps = named.get(op.quant.bias or ""), steps_of_bias(op, slots)
+    bias, steps = named.get(quant.bias or ""), steps_of_bias(op, slots)
     if bias is None or bias.data is None or not _is_float(bias) or steps is None:
         return
-    given = named.get(op.quant.input)
+    given = named.get(quant.input)
     wide = given is not None and given.dtype == TensorType.INT16
     affine = Affine.channels(
         steps, np.zeros(len(steps)), 0, TensorType.INT64 if wide else TensorType.INT32
@@ -116,10 +116,10 @@ def steps_of_bias(op: Op, slots: Sequence[Value | None]) -> NDArray[np.float32] 
     an input has several scales or weights have some of another axis than that of outputs, for which
     no kernel has steps.
     """
-    assert op.quant is not None, "only operators that say how they are quantized come here"
+    quant = op.quantized_as
     named = dict(zip((name for name, _ in op.named_operands()), slots, strict=True))
-    of_input = _scales(named.get(op.quant.input), None)
-    of_weights = _scales(named.get(op.quant.weight or ""), op.quant.axis)
+    of_input = _scales(named.get(quant.input), None)
+    of_weights = _scales(named.get(quant.weight or ""), quant.axis)
     return None if of_input is None or of_weights is None else of_input * of_weights
 
 

@@ -119,8 +119,7 @@ def _real_bias(graph: Graph, op: Op, bias: Value) -> Value:
     """Make a constant of the numbers that a bias stands for, in the steps that kernels take."""
     steps = steps_of_bias(op, op.operands)
     assert steps is not None, "it was looked at"
-    assert bias.data is not None, "it is constant"
-    real = (bias.data.reshape(-1) * steps.astype(np.float64)).astype(np.float32)
+    real = (bias.contents.reshape(-1) * steps.astype(np.float64)).astype(np.float32)
     name = bias.name
     constant = graph.add_constant(graph.unique_name(f"{name}/real"), real.reshape(bias.dims))
     if len(bias.users) == 1:

@@ -8,6 +8,7 @@ from typing import Any
 
 from luciole.ir import Array, TensorType
 from luciole.ir.calls import Call
+from luciole.kernels.core.errors import ExecutionError
 from luciole.kernels.core.reasons import Declined
 
 Reference = Callable[..., Any]
@@ -63,6 +64,22 @@ class Context:
 
     operands: tuple[Array | None, ...]
     results: tuple[Array, ...]
+
+    @property
+    def first(self) -> Array:
+        """The array of the first operand, which is there."""
+        return self._required(0)
+
+    @property
+    def pair(self) -> tuple[Array, Array]:
+        """The arrays of the first two operands, which are there."""
+        return self._required(0), self._required(1)
+
+    def _required(self, slot: int) -> Array:
+        array = self.operands[slot]
+        if array is None:
+            raise ExecutionError(f"operand {slot} is there without an array")
+        return array
 
 
 Built = NativeStep | Declined | None

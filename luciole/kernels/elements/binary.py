@@ -103,16 +103,14 @@ def _line(
 
 def step(
     function: int,
-    x: Array | None,
-    y: Array | None,
+    x: Array,
+    y: Array,
     z: Array,
     activation: ActivationFunctionType = ActivationFunctionType.NONE,
 ) -> NativeStep | None:
     """Make the step of a function of x and y, z its result; None for an activation that is not
     compiled.
     """
-    assert x is not None
-    assert y is not None
     is_tanh = activation == ActivationFunctionType.TANH
     if activation not in LIMITS and not is_tanh:
         return None
@@ -138,7 +136,7 @@ def register(cls: type[Op], function: int) -> None:
 
     @native(cls, TensorType.FLOAT32)
     def build(op: Op, context: Context) -> NativeStep | None:
-        x, y = context.operands
+        x, y = context.pair
         return step(function, x, y, context.results[0])
 
     @portable(cls, TensorType.FLOAT32)
@@ -154,7 +152,7 @@ def register_arithmetic(cls: type[Arithmetic], function: int) -> None:
 
     @native(cls, TensorType.FLOAT32)
     def build(op: Arithmetic, context: Context) -> NativeStep | None:
-        x, y = context.operands
+        x, y = context.pair
         return step(function, x, y, context.results[0], op.activation)
 
     @portable(cls, TensorType.FLOAT32)
@@ -172,7 +170,4 @@ def register_arithmetic(cls: type[Arithmetic], function: int) -> None:
 
 def _spread(op: Op) -> tuple[tuple[Value, Value], list[CCall]]:
     """Return the operands, repeated until they have the shape of the result, and what does it."""
-    x, y = op.operands
-    assert x is not None  # both are required
-    assert y is not None
-    return spread_both(x, y, op.results[0])
+    return spread_both(op.required(0), op.required(1), op.results[0])

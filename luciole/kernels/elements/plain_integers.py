@@ -66,9 +66,7 @@ def _computed(function: int, p: int, q: int) -> int:
 
 def step(function: Integers, context: Context) -> NativeStep:
     """Make the step of a function of both operands, which have the element type of the result."""
-    (x, y), z = context.operands, context.results[0]
-    assert x is not None
-    assert y is not None
+    (x, y), z = context.pair, context.results[0]
     memory = Memory()
     walk, cut = strided.walk(z, x, y, memory)
     kind = int(KINDS[tensor_type(z.dtype)])

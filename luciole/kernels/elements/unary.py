@@ -64,9 +64,8 @@ def apply(function: Chosen, y: int, x: int, count: int, a: Single, b: Single) ->
         elementwise.store_first(elementwise.mapped(function, vector, a, b), y, rest)
 
 
-def step(formula: Applied, x: Array | None, y: Array) -> NativeStep:
+def step(formula: Applied, x: Array, y: Array) -> NativeStep:
     """Make the step of a formula that is applied to the elements of x."""
-    assert x is not None
     to, given = (reach(t, 4 * y.size) for t in (y, x))
     record = UnaryRecord(begin=0, end=y.size, y=to, x=given, a=formula.a, b=formula.b)
     return strided.step(kernel(int(formula.function)), record, x.size)
@@ -93,14 +92,12 @@ def by_attributes(cls: type[O]) -> Callable[[Choose[O]], Choose[O]]:
     def register(choose: Choose[O]) -> Choose[O]:
         @native(cls, TensorType.FLOAT32)
         def build(op: O, context: Context) -> NativeStep:
-            return step(choose(op), context.operands[0], context.results[0])
+            return step(choose(op), context.first, context.results[0])
 
         @portable(cls, TensorType.FLOAT32)
         def in_c(op: O, context: PortableContext) -> list[CCall]:
             del context
-            x = op.operands[0]
-            assert x is not None  # it is required
-            return [unary_call(choose(op), x, op.results[0])]
+            return [unary_call(choose(op), op.required(0), op.results[0])]
 
         return choose
 

@@ -170,9 +170,7 @@ def _compiled(
 
     @native(cls, *signatures)
     def build(op: O, context: Context) -> Built:
-        (x, y), found = context.operands, accepted(read, op)
-        assert x is not None
-        assert y is not None
+        (x, y), found = context.pair, accepted(read, op)
         return found if isinstance(found, Declined) else step(found, x, y, context.results[0])
 
 
@@ -308,9 +306,7 @@ def _compares(
 
     @native(cls, *ALL)
     def build(op: comparisons.Comparison, context: Context) -> Built:
-        (x, y), found = context.operands, accepted(compared, op, function)
-        assert x is not None
-        assert y is not None
+        (x, y), found = context.pair, accepted(compared, op, function)
         if isinstance(found, Declined):
             return found
         if swapped:
@@ -320,9 +316,8 @@ def _compares(
 
 def compared(op: comparisons.Comparison, function: Function) -> Pairs:
     """Return how integers are compared: by their scales, or as they are."""
-    assert op.quant is not None, "comparisons say how they are quantized"
     dtype = op.x.dtype
-    if dtype in op.quant.unscaled or (dtype == INT16 and not is_affine(op.x)):
+    if dtype in op.quantized_as.unscaled or (dtype == INT16 and not is_affine(op.x)):
         return Pairs(function, (0, 0), (ONE, ONE, ONE))
     grids = per_tensor(op.x, "x"), per_tensor(op.y, "y")
     first, second = (quantize_multiplier(scale) for scale, _ in grids)

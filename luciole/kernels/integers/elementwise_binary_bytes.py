@@ -214,9 +214,7 @@ def _products_one_by_one(
 
 def step(function: Function, context: Context, kind: int, parameters: Parameters) -> NativeStep:
     """Make the step of a function of both operands, its parameters behind the loops of a record."""
-    x, y = reversed(context.operands) if parameters.swapped else context.operands
-    assert x is not None
-    assert y is not None
+    x, y = reversed(context.pair) if parameters.swapped else context.pair
     z = context.results[0]
     walk, cut = strided.walk(z, x, y, parameters.memory)
     left, right = cut.moving
@@ -330,8 +328,7 @@ def product_parameters(op: ops.Mul) -> Parameters | None:
     memory = Memory()
     fields = {"x_zero": x_zero, "y_zero": y_zero, "zero": found.zero, "low": low, "high": high}
     fields |= FactorRecord.of(factor).fields()
-    assert op.operands[0] is not None
-    place = _wide_product(found, op.operands[0].dtype, memory)
+    place = _wide_product(found, op.required(0).dtype, memory)
     wide = Wide.ROUNDED if place else Wide.NONE
     return Parameters({**fields, "wide": place}, memory, wide)
 
@@ -371,9 +368,7 @@ def _register(
 ) -> None:
     @native(cls, *SMALL)
     def build(op: O, context: Context) -> Built:
-        found, value = accepted(parameters, op), op.operands[0]
-        assert value is not None
-        kind = int(KINDS[value.dtype])
+        found, kind = accepted(parameters, op), int(KINDS[op.required(0).dtype])
         if found is None or isinstance(found, Declined):
             return found
         return step(function, context, kind, found)

@@ -61,9 +61,7 @@ def _builds(cls: type[ops.Add | ops.Sub], minus: int) -> None:
 
     @native(cls, INT16)
     def build(op: ops.Add | ops.Sub, context: Context) -> Built:
-        (x, y), (z,), found = context.operands, context.results, accepted(common, op)
-        assert x is not None
-        assert y is not None
+        (x, y), (z,), found = context.pair, context.results, accepted(common, op)
         if isinstance(found, Declined):
             return found
         pairs = found.pairs(function)

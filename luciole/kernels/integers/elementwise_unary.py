@@ -33,9 +33,7 @@ _erfc, _exp, _expm1, _log, _tanh = map(in_c, ("erfcf", "expf", "expm1f", "logf",
 
 def parameters(op: Op) -> tuple[np.float32, int, np.float32, int]:
     """Return scale and zero point of the operand, then of the result."""
-    given = op.operands[0]
-    assert given is not None
-    return *per_tensor(given, "the input"), *per_tensor(op.output, "the result")
+    return *per_tensor(op.required(0), "the input"), *per_tensor(op.output, "the result")
 
 
 def _by_table(cls: type[Op], function: Function, *types: TensorType) -> None:
@@ -43,9 +41,7 @@ def _by_table(cls: type[Op], function: Function, *types: TensorType) -> None:
 
     @reference(cls, *types)
     def kernel(op: Op, x: Array) -> Array:
-        given = op.operands[0]
-        assert given is not None
-        return looked_up(function, x, given, op.output)
+        return looked_up(function, x, op.required(0), op.output)
 
     lookups.register(cls, *types)
 

@@ -96,8 +96,7 @@ def build_max(op: MaxPool2D, context: Context) -> Built:
 
 
 def _step(op: Pool2D, context: Context, is_mean: int) -> Built:
-    x, y = context.operands[0], context.results[0]
-    assert x is not None
+    x, y = context.first, context.results[0]
     taps = op.filter_height * op.filter_width
     edges = accepted(limits, op, x)
     if isinstance(edges, Declined):

@@ -117,8 +117,7 @@ class SoftmaxRecord(Shared):
 @native(Softmax, *SMALL)
 def build(op: Softmax, context: Context) -> Built:
     """Find the largest of each row, add up what a table has for the differences, then divide."""
-    x, y = context.operands[0], context.results[0]
-    assert x is not None
+    x, y = context.first, context.results[0]
     if y.itemsize != 1:
         return None
     tables = accepted(powers_of_differences, op)
@@ -238,8 +237,7 @@ class ShortSoftmaxRecord(SoftmaxRecord):
 @native(Softmax, TensorType.INT16)
 def build_16(op: Softmax, context: Context) -> Built:
     """Do so with both tables."""
-    x, y = context.operands[0], context.results[0]
-    assert x is not None
+    x, y = context.first, context.results[0]
     factor, n, memory = accepted(factor_16, op), x.shape[-1], Memory()
     if isinstance(factor, Declined):
         return factor

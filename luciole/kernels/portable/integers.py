@@ -67,8 +67,7 @@ def check_grid(zeros: Sequence[int], limits: tuple[int, int]) -> None:
 def tabulated(op: Op, context: PortableContext) -> Sequence[CCall]:
     """Compute a function of bytes for all 256 of them, once and for all, by the reference."""
     del context
-    x, y = op.operands[0], op.results[0]
-    assert x is not None  # it is required
+    x, y = op.required(0), op.results[0]
     codes = np.arange(256, dtype=np.uint8).view(np.int8)
     (table,) = computed(op, [codes])
     fields: dict[str, Field] = {"count": element_count(x.dims)}

@@ -24,8 +24,8 @@ def run_both(
     ``meets`` says that there are weights for the auxiliary input; where there are none it is the
     input of the second direction.
     """
-    steps, others = (a if a is None or time_major else a.swapaxes(0, 1) for a in (x, other))
-    assert steps is not None
+    steps = x if time_major else x.swapaxes(0, 1)
+    others = other if other is None or time_major else other.swapaxes(0, 1)
     results = []
     for way in WAYS:
         mine = others if way == "bw" and others is not None and not meets else steps

@@ -66,10 +66,8 @@ def _normalized(x: Array) -> Array:
 
 
 def _gate(given: Arrays, weights: Mapping[str, Weights], name: str) -> Gate:
-    peephole, recurrent = (
-        weights.get(f"{kind}_to_{name}_weights") for kind in ("cell", "recurrent")
-    )
-    assert recurrent is not None
+    peephole = weights.get(f"cell_to_{name}_weights")
+    recurrent = weights[f"recurrent_to_{name}_weights"]
     if recurrent.array.ndim == 1 and recurrent.scale is not None:
         raise UnsupportedError("diagonals of recurrent weights are float32 here, found int8")
     return Gate(

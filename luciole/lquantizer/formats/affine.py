@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from luciole.ir import Array, TensorType
-from luciole.ir.dtypes import integer_range
+from luciole.ir.dtypes import limits_of
 from luciole.ir.quantization import Affine
 
 Range = tuple[float, float]
@@ -41,8 +41,7 @@ def of_range(limits: Range, dtype: TensorType) -> Affine:
     ``limits``, as ``reached`` widens them.
     """
     low, high = reached(limits, dtype)
-    codes = integer_range(dtype)
-    assert codes is not None, "integers have limits"
+    codes = limits_of(dtype)
     if dtype == TensorType.INT16:
         return Affine.single(_positive(high / codes[1]), 0, dtype)
     scale = _positive((high - low) / (codes[1] - codes[0]))

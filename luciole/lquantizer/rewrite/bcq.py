@@ -33,9 +33,7 @@ def replace_layer_bcq(
     place and name. Raises QuantizeError, before anything is changed, when the result's shape is
     open along several axes.
     """
-    graph, weights = op.graph, op.weights.data
-    assert graph is not None, "a layer to replace is part of a graph"
-    assert weights is not None, "a layer to replace has constant weights"
+    graph, weights = op.own_graph, op.weights.contents
     extents = _extents(op)
     scales = weight_basis.astype(np.float32)
     code = nearest_codes(weights, scales) if weight_codes is None else weight_codes

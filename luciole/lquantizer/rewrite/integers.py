@@ -75,8 +75,7 @@ def insert_pair(graph: Graph, value: Value, affine: Affine, place: int) -> Dequa
 
 def _round_operand(graph: Graph, op: Op, slot: int, affine: Affine) -> None:
     """Let an operand be read in other scales; a constant is stored in them."""
-    value = op.operands[slot]
-    assert value is not None, "an operand with scales is there"
+    value = op.required(slot)
     if value.data is not None:
         set_constant(graph, Use(op, slot), affine.encode(value.data), affine)
         return
@@ -126,11 +125,9 @@ def weight_codes(
 
 def weight_slot(op: Op) -> tuple[int, Value, int]:
     """Find a layer's weights: the slot, what is there, and the axis of its outputs."""
-    name = None if op.quant is None else op.quant.weight
-    assert name is not None, "only layers have weights"
-    slot, value = slot_of(op, name)
-    assert value is not None, "a layer's weights are there"
-    return slot, value, 0 if op.quant is None else op.quant.axis
+    quant = op.quantized_as
+    slot, _ = slot_of(op, quant.weight or "")
+    return slot, op.required(slot), quant.axis
 
 
 def slot_of(op: Op, name: str) -> tuple[int, Value | None]:

@@ -9,7 +9,7 @@ from collections.abc import Container, Mapping
 import numpy as np
 
 from luciole.ir import Array, Graph, Op, TensorType, Value
-from luciole.ir.dtypes import integer_range
+from luciole.ir.dtypes import limits_of
 from luciole.ir.ops.quantize import Quantize
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTMLayer
 from luciole.ir.passes.fuse_quantization import integers_behind
@@ -35,8 +35,7 @@ def scale_of_cells(low: float, high: float) -> Affine:
 
 def symmetric(peak: float, dtype: TensorType) -> Affine:
     """Choose the scale of integers around 0 that reach as far as ``peak``; 1 for nothing."""
-    codes = integer_range(dtype)
-    assert codes is not None, "integers have limits"
+    codes = limits_of(dtype)
     return Affine.single(peak / codes[1] or 1.0, 0, dtype)
 
 
@@ -56,11 +55,9 @@ def prepare_layer(
     names = (*GATES, "hidden")
     op.intermediates = tuple(_intermediate(graph, op, n, between.get(n, GATE)) for n in names)
     for slot in [slot for slot, _ in enumerate(op.operands) if is_matrix(op, slot)]:
-        value = op.operands[slot]
-        assert value is not None, "a matrix is there"
-        assert value.data is not None, "it is constant"
-        affine = _steps_of(value.data, INT8)
-        real = affine.decode(affine.encode(value.data)).astype(np.float32)
+        value = op.required(slot)
+        affine = _steps_of(value.contents, INT8)
+        real = affine.decode(affine.encode(value.contents)).astype(np.float32)
         op.set_operand(slot, graph.add_constant(graph.unique_name(f"{value.name}/rounded"), real))
 
 
@@ -100,8 +97,7 @@ def _encode(graph: Graph, op: LSTMLayer, given: Affine, result: Affine) -> None:
 
 
 def _store(graph: Graph, op: Op, slot: int, value: Value, affine: Affine) -> None:
-    assert value.data is not None, "it is constant"
-    codes = affine.encode(value.data)
+    codes = affine.encode(value.contents)
     constant = graph.add_constant(graph.unique_name(f"{value.name}/integers"), codes, affine.dtype)
     constant.quantization = affine.table()
     op.set_operand(slot, constant)

@@ -158,8 +158,7 @@ def write(ops: Sequence[LQOp], learned: TrainableParameters) -> None:
 
 
 def _set(ops: Sequence[LQOp], name: str, array: Array) -> None:
-    op, graph = ops[0], ops[0].graph
-    assert graph is not None, "a layer that was trained is part of a graph"
+    op, graph = ops[0], ops[0].own_graph
     value: Value | None = dict(op.named_operands()).get(name)
     if value is not None and not value.is_output and {use.op for use in value.users} <= set(ops):
         value.make_constant(array)

@@ -155,8 +155,8 @@ def integer_weights(graph: Graph) -> list[IntegerWeights]:
         affine = None if codes is None else affine_of(codes)
         if weights is None or codes is None or affine is None or not codes.is_constant:
             continue
-        quant, dequantize = op.quant, None if weights.producer is None else weights.producer.op
-        assert quant is not None, "it has weights"
+        quant = op.quantized_as
+        dequantize = None if weights.producer is None else weights.producer.op
         assert isinstance(dequantize, Dequantize), "integers were found behind it"
         bias = named.get(quant.bias or "")
         bias = bias if bias is not None and bias.data is not None else None
@@ -172,8 +172,7 @@ def is_nearest(weights: IntegerWeights, target: Array) -> bool:
 
 def _codes(weights: IntegerWeights) -> NDArray[np.float64]:
     """Read the codes as rows [o, n]."""
-    data = weights.codes.data
-    assert data is not None, "the weights are constant"
+    data = weights.codes.contents
     return weights.rows(data).astype(np.float64)
 
 

@@ -171,13 +171,13 @@ def _pays(op: Op, order: Order) -> bool:
 
 def _moved_already(op: Op, value: Value, order: Order) -> Value | None:
     """Find what a TRANSPOSE before an operator made of a value that this order turns back."""
-    assert op.graph is not None, "it is in a graph"
+    ops = op.own_graph.ops
     for use in value.users:
         back = order_of(use.op) if isinstance(use.op, Transpose) else None
         turned = back is not None and tuple(back[axis] for axis in order) == tuple(
             range(len(order))
         )
-        if turned and op.graph.ops.index(use.op) < op.graph.ops.index(op):
+        if turned and ops.index(use.op) < ops.index(op):
             return use.op.output
     return None
 

@@ -71,8 +71,7 @@ def _layers(codes: Value | None) -> Iterator[Op]:
 
 def _as_int4(value: Value) -> None:
     """Store integers in 4 bits where all that read them have kernels for these."""
-    codes = value.data
-    assert codes is not None, "weights are constant"
+    codes = value.contents
     value.make_constant(codes, TensorType.INT4)
     if not all(runs(use.op) for use in value.users):
         value.make_constant(codes, TensorType.INT8)
@@ -82,9 +81,8 @@ def _as_levels(graph: Graph, name: str, bits: int) -> None:
     """Let a LevelsDecode and a CAST make the integers of a name anew, scales left to these."""
     value = next(v for v in graph.values if v.name == name and v.data is not None)
     affine, users = affine_of(value), list(value.users)
-    assert value.data is not None, "weights are constant"
     assert affine is not None, "integers have scales"
-    rows = np.moveaxis(value.data, affine.axis, 0)
+    rows = np.moveaxis(value.contents, affine.axis, 0)
     rows = rows.reshape(len(rows), -1).astype(np.float64)
     basis = np.array([_BASES[bits]], np.float32)
     stored = StoredLevels(scaled_levels(basis, None, len(rows)).encode(rows), basis)
