@@ -171,7 +171,7 @@ def matrices(array: Array, size: int, batches: Sequence[int]) -> NDArray[np.int6
     return np.broadcast_to(places, batches).reshape(-1)
 
 
-@jit.inline
+@jit.separate
 def _pack(source: int, p: Packing) -> None:
     """Write a matrix [rows, columns] as [blocks, rows, lanes]."""
     to, rows, columns, lanes = p.to, p.rows, p.columns, p.lanes

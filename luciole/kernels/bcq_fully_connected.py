@@ -150,7 +150,7 @@ def in_c(op: BCQFullyConnected, context: PortableContext) -> list[CCall]:
     return activated(after, op.output, layer)
 
 
-@jit.inline
+@jit.separate
 def _fill(table: Pointer, x: Pointer, stride: int) -> None:
     """Compute for every byte the sum of 8 inputs ``x[i * stride]``, each + where bit i is set, else
     -.
@@ -166,7 +166,7 @@ def _fill(table: Pointer, x: Pointer, stride: int) -> None:
             table[byte] -= v
 
 
-@jit.inline
+@jit.separate
 def _add_words(bits: Pointer, planes: int, tables: Pointer, sums: Pointer) -> None:
     """Add to the sum of every plane what the four bytes of its word stand for."""
     for p in range(planes):
@@ -176,7 +176,7 @@ def _add_words(bits: Pointer, planes: int, tables: Pointer, sums: Pointer) -> No
         sums[p] += low + high
 
 
-@jit.inline
+@jit.separate
 def _clamp(y: Pointer, count: int, low: Single, high: Single) -> None:
     """Cut off what lies outside; NaN stays, as in NumPy."""
     for i in range(count):
@@ -187,7 +187,7 @@ def _clamp(y: Pointer, count: int, low: Single, high: Single) -> None:
             y[i] = high
 
 
-@jit.inline
+@jit.separate
 def _activate(y: Pointer, count: int, activation: int) -> None:
     """Apply a fused activation, numbered as in the file."""
     low, high = _LIMITS[activation]

@@ -151,13 +151,13 @@ def _pool_step(
     return strided.step(kernel, record, image.size)
 
 
-@jit.merged
+@jit.inlined
 def _inside(place: int, size: int) -> int:
     """Return the nearest row or column of an image."""
     return min(max(place, 0), size - 1)
 
 
-@jit.merged
+@jit.inlined
 def _compare(tap: Pointer, place: int, y: Pointer, places: Pointer, channels: int) -> None:
     """Take what is larger than before, and its place."""
     for c in range(channels):
@@ -166,7 +166,7 @@ def _compare(tap: Pointer, place: int, y: Pointer, places: Pointer, channels: in
         places[c] = np.int32(place) if better else places[c]
 
 
-@jit.merged
+@jit.inlined
 def _pool_window(r: PoolRecord, image: int, row: int, column: int, offset: int) -> None:
     """Compare the taps of a window, column by column."""
     channels, place = r.channels, 0
@@ -184,7 +184,7 @@ def _pool_window(r: PoolRecord, image: int, row: int, column: int, offset: int) 
             place += 1
 
 
-@jit.merged
+@jit.inlined
 def _unpool_window(r: PoolRecord, image: int, row: int, column: int, offset: int) -> None:
     """Write the taps of a window."""
     channels, place = r.channels, 0

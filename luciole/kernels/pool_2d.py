@@ -138,7 +138,7 @@ def walk(op: Pool2D, x: Array, y: Array, memory: Memory) -> Windows:
     )
 
 
-@jit.merged
+@jit.inlined
 def met(r: Windows, line: int) -> tuple[int, int]:
     """Count the rows that the windows of a line meet, and find the first one."""
     down = inside_at(r.row_taps, line % r.rows)
@@ -178,7 +178,7 @@ def _kernel(function: int, height: int, width: int) -> jit.Kernel:
     return pool_2d
 
 
-@jit.merged
+@jit.inlined
 def _window(
     chosen: Chosen, r: PoolRecord, y: int, x: int, lanes: int, shape: tuple[int, int]
 ) -> None:

@@ -294,7 +294,7 @@ def _rows(function: int) -> jit.Kernel:
     return reduced_rows
 
 
-@jit.merged
+@jit.inlined
 def _lines(chosen: Chosen, r: FoldRecord) -> None:
     """Reduce results whose elements all stand in one line, evenly apart: the most usual ones."""
     start, share, count = r.start, r.share, r.inner  # read once: results might lie in a record
@@ -409,7 +409,7 @@ def _found(columns: int) -> jit.Kernel:
     return found_truths
 
 
-@jit.merged
+@jit.inlined
 def _add_truths(y: jit.Pointer, x: int, count: int, columns: int, start: int) -> None:
     """Let a line of truths change what there is: a place for each, or one for all."""
     truths = integers_at(x, BYTE)

@@ -127,7 +127,7 @@ def _log_softmax() -> jit.Kernel:
     return log_softmax
 
 
-@jit.merged
+@jit.inlined
 def _short(y: int, x: int, n: int, beta: Single) -> None:
     """Compute a row that fits into one vector; lanes beyond the last count 0."""
     given = elementwise.load_first(x, n, LOWEST)
@@ -138,7 +138,7 @@ def _short(y: int, x: int, n: int, beta: Single) -> None:
     elementwise.store_first(scaled, y, n)
 
 
-@jit.inline
+@jit.separate
 def _largest(x: int, n: int) -> Single:
     """Find the largest of n floats, NaN aside."""
     maximum = elementwise.function(MAXIMUM)
@@ -146,7 +146,7 @@ def _largest(x: int, n: int) -> Single:
     return result
 
 
-@jit.inline
+@jit.separate
 def _powers(y: int, x: int, n: int, largest: Single, beta: Single) -> Single:
     """Write e^(beta (x - largest)) of n floats to y; their sum. Lanes beyond the last count 0."""
     power, add = elementwise.function(SCALED_EXP), elementwise.function(ADD)

@@ -88,7 +88,7 @@ def kernel(by_class: bool, encoded: bool, scored: bool) -> jit.Kernel:
     return detect
 
 
-@jit.merged
+@jit.inlined
 def _decode(to: int, codes: int, table: int, count: int) -> None:
     """Write what bytes stand for."""
     numbers, given, known = floats(to), integers_at(codes, BYTE), floats(table)
@@ -96,14 +96,14 @@ def _decode(to: int, codes: int, table: int, count: int) -> None:
         numbers[k] = known[given[k]]
 
 
-@jit.merged
+@jit.inlined
 def _clear(to: int, count: int) -> None:
     numbers = floats(to)
     for k in range(count):
         numbers[k] = np.float32(0)
 
 
-@jit.merged
+@jit.inlined
 def _find_good(r: DetectionRecord) -> int:
     """List the boxes one of whose scores is large enough, and decode them; their number."""
     best, good, found = floats(r.best), longs(r.good), 0
@@ -123,7 +123,7 @@ def _find_good(r: DetectionRecord) -> int:
     return found
 
 
-@jit.merged
+@jit.inlined
 def _take(r: DetectionRecord, count: int) -> int:
     """Take boxes by their best scores, each with its best classes; their number."""
     taken = 0
@@ -135,7 +135,7 @@ def _take(r: DetectionRecord, count: int) -> int:
     return taken
 
 
-@jit.merged
+@jit.inlined
 def _write_box(r: DetectionRecord, number: int, place: int) -> None:
     """Write a box with its best classes, of equal scores the first."""
     kinds, values = floats(r.kinds), floats(r.values)
@@ -148,7 +148,7 @@ def _write_box(r: DetectionRecord, number: int, place: int) -> None:
         _copy_box(r, row, place)
 
 
-@jit.merged
+@jit.inlined
 def _next_class(scores: int, classes: int, before: Single, last: int) -> int:
     """Return the class that follows one with the score ``before`` in falling order."""
     given, found, most = floats(scores), 0, np.float32(-np.inf)
@@ -159,14 +159,14 @@ def _next_class(scores: int, classes: int, before: Single, last: int) -> int:
     return found
 
 
-@jit.merged
+@jit.inlined
 def _copy_box(r: DetectionRecord, row: int, place: int) -> None:
     to, box = floats(r.corners + BOX * row), floats(r.boxes + BOX * place)
     for k in range(4):
         to[k] = box[k]
 
 
-@jit.merged
+@jit.inlined
 def _take_by_class(r: DetectionRecord, good: int) -> int:
     """Take boxes class by class, and keep the best of all; their number."""
     held, top = 0, longs(r.top)
@@ -177,7 +177,7 @@ def _take_by_class(r: DetectionRecord, good: int) -> int:
     return held
 
 
-@jit.merged
+@jit.inlined
 def _take_class(r: DetectionRecord, good: int, c: int, held: int) -> int:
     """Take boxes of a class as long as they are among the best of all; how many there are then."""
     scores, step = r.scores + 4 * c, 4 * r.width
@@ -193,7 +193,7 @@ def _take_class(r: DetectionRecord, good: int, c: int, held: int) -> int:
     return held
 
 
-@jit.merged
+@jit.inlined
 def _candidates(r: DetectionRecord, good: int, scores: int, held: int) -> int:
     """List the boxes whose score of a class is large enough to be among the best; their number."""
     listed, left, count = longs(r.good), longs(r.left), 0
@@ -207,7 +207,7 @@ def _candidates(r: DetectionRecord, good: int, scores: int, held: int) -> int:
     return count
 
 
-@jit.merged
+@jit.inlined
 def _insert(r: DetectionRecord, held: int, place: int, c: int, score: Single) -> int:
     """Put a detection among the best, behind equal ones; how many there are then."""
     top, kinds, values = longs(r.top), floats(r.kinds), floats(r.values)

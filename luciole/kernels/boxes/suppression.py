@@ -23,7 +23,7 @@ Scales: TypeAlias = tuple[float, float, float, float]
 """By which encodings are divided: of y, x, height and width."""
 
 
-@jit.merged
+@jit.inlined
 def decode_box(to: int, code: int, anchor: int, scales: Scales) -> None:
     """Decode a box from center y, center x, height and width, relative to an anchor; in double
     precision on the way.
@@ -36,7 +36,7 @@ def decode_box(to: int, code: int, anchor: int, scales: Scales) -> None:
         box[axis], box[2 + axis] = center - half, center + half
 
 
-@jit.merged
+@jit.inlined
 def largest(x: int, count: int) -> Single:
     """Return the largest of floats, minus infinity where none is a number."""
     maximum, least = elementwise.function(MAXIMUM), np.float32(-np.inf)
@@ -50,7 +50,7 @@ def largest(x: int, count: int) -> Single:
     return elementwise.folded(maximum, found)
 
 
-@jit.merged
+@jit.inlined
 def best_of(places: int, count: int, scores: int, step: int) -> int:
     """Return the first of some places whose score, ``step`` bytes apart, is the largest."""
     listed = longs(places)
@@ -63,7 +63,7 @@ def best_of(places: int, count: int, scores: int, step: int) -> int:
     return best
 
 
-@jit.merged
+@jit.inlined
 def without(places: int, count: int, boxes: int, taken: int, threshold: Single) -> int:
     """Drop a place, and those whose boxes have more than a share of the union in common with its
     box; the number of those that are left.
@@ -77,7 +77,7 @@ def without(places: int, count: int, boxes: int, taken: int, threshold: Single) 
     return kept
 
 
-@jit.merged
+@jit.inlined
 def overlaps(first: int, second: int, threshold: Single) -> bool:
     """Tell whether two boxes that are not empty have more than a share of the union in common."""
     a, b, nothing = floats(first), floats(second), np.float32(0)
@@ -89,7 +89,7 @@ def overlaps(first: int, second: int, threshold: Single) -> bool:
     return bool(area > nothing and other > nothing and share > threshold)
 
 
-@jit.merged
+@jit.inlined
 def _area(box: int) -> Single:
     corners = floats(box)
     area: Single = (corners[2] - corners[0]) * (corners[3] - corners[1])

@@ -171,7 +171,7 @@ def _whole(array: Array) -> int:
     return reach(array, array.nbytes)
 
 
-@jit.inline
+@jit.separate
 def _move_all(place: int, step: int) -> None:
     """Make the copies of a table for one step."""
     moves = _moves_at(place, 0)
@@ -180,7 +180,7 @@ def _move_all(place: int, step: int) -> None:
         copy(move.to + step * move.to_step, move.source + step * move.source_step, move.size)
 
 
-@jit.merged
+@jit.inlined
 def _begin(r: LoopRecord, control: Control) -> None:
     """Begin with the first turn, or go on where this loop or one inside paused."""
     if not control.paused:
@@ -190,7 +190,7 @@ def _begin(r: LoopRecord, control: Control) -> None:
         control.paused = 0
 
 
-@jit.merged
+@jit.inlined
 def _run(r: LoopRecord, control: Control, row: int, end: int, nested: bool) -> int:
     """Run the kernels from a row up to another; gives that, or the row of a loop that pauses."""
     while row < end:
@@ -202,13 +202,13 @@ def _run(r: LoopRecord, control: Control, row: int, end: int, nested: bool) -> i
     return row
 
 
-@jit.merged
+@jit.inlined
 def _holds(r: LoopRecord, turn: int, counted: bool) -> bool:
     """Tell whether there is another turn."""
     return turn < r.count if counted else integers_at(r.condition, BYTE)[0] != 0
 
 
-@jit.merged
+@jit.inlined
 def _taken(r: LoopRecord, control: Control, nested: bool) -> int:
     """Take steps from the budget: as many as until the clock is looked at, one where loops inside
     need some, too. Pauses where none is left.
@@ -220,7 +220,7 @@ def _taken(r: LoopRecord, control: Control, nested: bool) -> int:
     return steps
 
 
-@jit.inline
+@jit.separate
 def _is_time(r: LoopRecord, control: Control, nested: bool) -> bool:
     """Look at the clock when it is time to, and pause."""
     r.look -= 1 if nested else r.often

@@ -66,7 +66,7 @@ def kernel(function: int, left: int, right: int, then: int) -> jit.Kernel:
     return binary
 
 
-@jit.merged
+@jit.inlined
 def _line(
     both: Chosen,
     after: Chosen,

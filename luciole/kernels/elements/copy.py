@@ -126,7 +126,7 @@ def _kernel() -> jit.Kernel:
     return move
 
 
-@jit.merged
+@jit.inlined
 def _runs(to: int, source: int, job: Job) -> None:
     for _ in range(job.lines):
         copy(to, source, job.count)
@@ -134,7 +134,7 @@ def _runs(to: int, source: int, job: Job) -> None:
         source += job.source_step
 
 
-@jit.inline
+@jit.separate
 def _scattered(to: int, source: int, job: Job) -> None:
     for _ in range(job.lines):
         scatter(to, source, job.item, job.count, job.to_item, job.source_item)
@@ -142,7 +142,7 @@ def _scattered(to: int, source: int, job: Job) -> None:
         source += job.source_step
 
 
-@jit.merged
+@jit.inlined
 def _turned(to: int, source: int, job: Job) -> None:
     """Transpose blocks of 16 lines and 16 elements; the last ones may overlap those before."""
     lines, count = job.lines, job.count
@@ -154,7 +154,7 @@ def _turned(to: int, source: int, job: Job) -> None:
             turn(y + at * job.to_item, job.to_step, x + at * job.source_item, job.source_item)
 
 
-@jit.merged
+@jit.inlined
 def _woven(to: int, source: int, job: Job) -> None:
     """Weave blocks of 16 lines, whose rows lie apart; the last one may overlap the one before."""
     for line in range(0, job.lines, LANES):

@@ -117,7 +117,7 @@ def kernel(function: int, to: int, first: int, second: int, x_step: int, y_step:
     return integer_pairs
 
 
-@jit.merged
+@jit.inlined
 def _computed(function: int, p: Whole, q: Whole, f: Given, g: Given, h: Given) -> Whole:
     """Compute a function of steps; what is in between has 32 bits."""
     if function == PRODUCT:
@@ -135,7 +135,7 @@ def _computed(function: int, p: Whole, q: Whole, f: Given, g: Given, h: Given) -
     return _compared(function, p, q)
 
 
-@jit.merged
+@jit.inlined
 def _compared(function: int, p: Whole, q: Whole) -> Whole:
     if function == LESS:
         return np.int64(p < q)

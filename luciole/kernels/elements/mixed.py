@@ -98,7 +98,7 @@ def _compared(test: int, kind: int, left: int, right: int) -> jit.Kernel:
     number meets all of a line.
     """
 
-    @jit.merged
+    @jit.inlined
     def compared(r: strided.Walk, z_line: int, x_line: int, y_line: int) -> None:
         z, x, y = numbers_at(z_line, BYTE), numbers_at(x_line, kind), numbers_at(y_line, kind)
         for k in range(r.count):
@@ -107,7 +107,7 @@ def _compared(test: int, kind: int, left: int, right: int) -> jit.Kernel:
     return strided.by_lines(compared, strided.Walk)
 
 
-@jit.merged
+@jit.inlined
 def _passes(test: int, x: float, y: float) -> bool:
     """Ask one test of two numbers."""
     if test == Test.LESS:

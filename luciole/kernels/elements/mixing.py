@@ -112,7 +112,7 @@ def kernel(number: int, lanes: int) -> jit.Kernel:
     return mix_pixels
 
 
-@jit.merged
+@jit.inlined
 def _row_by_floats(r: MixRecord, few: bool, z: int, x: int, row: int) -> None:
     down, columns = _real_at(r.rows, row), r.columns
     width, channels, pixel = r.width, r.channels, r.pixel
@@ -132,14 +132,14 @@ def _row_by_floats(r: MixRecord, few: bool, z: int, x: int, row: int) -> None:
         z += pixel
 
 
-@jit.merged
+@jit.inlined
 def _read(few: bool, address: int, count: int) -> Vector:
     if not few and count == LANES:
         return elementwise.load_vector(address)
     return elementwise.load_first(address, count, np.float32(0))
 
 
-@jit.merged
+@jit.inlined
 def _write(few: bool, x: Vector, address: int, count: int) -> None:
     if not few and count == LANES:
         elementwise.store_vector(x, address)
@@ -147,19 +147,19 @@ def _write(few: bool, x: Vector, address: int, count: int) -> None:
         elementwise.store_first(x, address, count)
 
 
-@jit.merged
+@jit.inlined
 def _times(x: Vector, first: float, second: float) -> Vector:
     """Multiply by two shares, one after the other."""
     scale = elementwise.function(SCALE)
     return elementwise.mapped(scale, elementwise.mapped(scale, x, first, 0), second, 0)
 
 
-@jit.merged
+@jit.inlined
 def _plus(x: Vector, y: Vector) -> Vector:
     return elementwise.combined(elementwise.function(ADD), x, y)
 
 
-@jit.merged
+@jit.inlined
 def _row_of_bytes(r: MixRecord, number: int, lanes: int, z: int, x: int, row: int) -> None:
     """Mix bytes; the last channels of a pixel may be computed twice. Of three channels four bytes
     are read where another row lies behind those of the operand.
@@ -170,7 +170,7 @@ def _row_of_bytes(r: MixRecord, number: int, lanes: int, z: int, x: int, row: in
         _mixed_row(r, number, lanes, lanes, z, x, row)
 
 
-@jit.merged
+@jit.inlined
 def _mixed_row(r: MixRecord, number: int, lanes: int, read: int, z: int, x: int, row: int) -> None:
     if number == SIGNED:
         _row_of_signed(r, lanes, read, z, x, row)
@@ -178,7 +178,7 @@ def _mixed_row(r: MixRecord, number: int, lanes: int, read: int, z: int, x: int,
         _row_of_unsigned(r, lanes, read, z, x, row)
 
 
-@jit.merged
+@jit.inlined
 def _signed(
     to: Corners, rows: tuple[int, int], columns: tuple[int, int], lanes: int, read: int
 ) -> None:
@@ -186,7 +186,7 @@ def _signed(
     mix_signed(z, upper, lower, right, both, columns[0], columns[1], BITS, lanes, read)
 
 
-@jit.merged
+@jit.inlined
 def _unsigned(
     to: Corners, rows: tuple[float, float], columns: tuple[float, float], lanes: int, read: int
 ) -> None:
@@ -194,12 +194,12 @@ def _unsigned(
     mix_unsigned(z, upper, lower, right, rows[0], rows[1], columns[0], columns[1], lanes, read)
 
 
-@jit.merged
+@jit.inlined
 def _whole_place(places: int, number: int) -> WholePlace:
     return _whole_at(places, number)
 
 
-@jit.merged
+@jit.inlined
 def _real_place(places: int, number: int) -> RealPlace:
     return _real_at(places, number)
 
@@ -209,7 +209,7 @@ def _row_of(
 ) -> Callable[[MixRecord, int, int, int, int, int], None]:
     """Make the loop over a row of bytes, places read by ``place_at``, mixed by ``mix``."""
 
-    @jit.merged
+    @jit.inlined
     def row_of_bytes(r: MixRecord, lanes: int, read: int, z: int, x: int, row: int) -> None:
         down, columns, width, channels = place_at(r.rows, row), r.columns, r.width, r.channels
         above, below, rows = x + down.lower, x + down.upper, (down.near, down.far)
@@ -230,7 +230,7 @@ _row_of_signed = _row_of(_whole_place, _signed)
 _row_of_unsigned = _row_of(_real_place, _unsigned)
 
 
-@jit.merged
+@jit.inlined
 def _row_by_long_integers(r: MixRecord, z: int, x: int, row: int) -> None:
     down = _whole_at(r.rows, row)
     above, below, near, far = x + down.lower, x + down.upper, down.near, down.far

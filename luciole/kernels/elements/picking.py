@@ -53,7 +53,7 @@ def kernel() -> jit.Kernel:
     return pick_pixels
 
 
-@jit.merged
+@jit.inlined
 def _pick(z: int, x: int, columns: int, width: int, pixel: int) -> None:
     places = longs(columns)
     for column in range(width):

@@ -40,7 +40,7 @@ def kernel(function: int, kind: int, x_step: int, y_step: int) -> jit.Kernel:
     The steps are 0 where a single number meets all of a line, else 1.
     """
 
-    @jit.merged
+    @jit.inlined
     def plain_integers(r: strided.Walk, z: int, x: int, y: int) -> None:
         to: Pointer = integers_at(z, kind)
         a, b = integers_at(x, kind), integers_at(y, kind)
@@ -50,7 +50,7 @@ def kernel(function: int, kind: int, x_step: int, y_step: int) -> jit.Kernel:
     return strided.by_lines(plain_integers, strided.Walk)
 
 
-@jit.merged
+@jit.inlined
 def _computed(function: int, p: int, q: int) -> int:
     """Compute a function in 64 bits, of which the result keeps the lower ones."""
     if function == SMALLER:

@@ -19,7 +19,7 @@ CHUNK = 256
 """Vectors of which one sum is made before it is added to the others."""
 
 
-@jit.merged
+@jit.inlined
 def load(x: int, lanes: int, other: Single) -> Vector:
     """Load the first lanes of a vector, ``other`` in the rest."""
     if lanes == LANES:
@@ -27,7 +27,7 @@ def load(x: int, lanes: int, other: Single) -> Vector:
     return elementwise.load_first(x, lanes, other)
 
 
-@jit.merged
+@jit.inlined
 def store(vector: Vector, y: int, lanes: int) -> None:
     """Write the first lanes of a vector."""
     if lanes == LANES:
@@ -36,7 +36,7 @@ def store(vector: Vector, y: int, lanes: int) -> None:
         elementwise.store_first(vector, y, lanes)
 
 
-@jit.merged
+@jit.inlined
 def column(
     function: Chosen, x: int, distance: int, count: int, lanes: int, start: Single
 ) -> Vector:
@@ -62,7 +62,7 @@ def column(
     return total
 
 
-@jit.merged
+@jit.inlined
 def row(function: Chosen, x: int, count: int, start: Single) -> Vector:
     """Combine ``count`` floats side by side into a vector."""
     if count > SHORT:
@@ -73,7 +73,7 @@ def row(function: Chosen, x: int, count: int, start: Single) -> Vector:
     return elementwise.combined(function, last, whole)
 
 
-@jit.merged
+@jit.inlined
 def _pairs(function: Chosen, x: int, count: int, start: Single) -> Vector:
     """Combine ``count`` vectors, two side by side."""
     a = b = elementwise.spread(start)

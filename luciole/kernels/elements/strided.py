@@ -153,7 +153,7 @@ def step(
     return memory.step(kernel.address, record, partial(shares, record, least=least))
 
 
-@jit.merged
+@jit.inlined
 def offset(table: int, axes: int, columns: int, tensor: int, index: int) -> int:
     """Compute how far a tensor has moved in the ``index``-th run of a table's loops, which has an
     extent and a step of each tensor in its ``columns``.

@@ -50,7 +50,7 @@ def kernel(function: int) -> jit.Kernel:
     return unary
 
 
-@jit.merged
+@jit.inlined
 def apply(function: Chosen, y: int, x: int, count: int, a: Single, b: Single) -> None:
     """Apply a function with parameters a and b to ``count`` floats at x; results go to y."""
     for _ in range(count // LANES):

@@ -55,14 +55,14 @@ ONE: Factor = (1 << BITS, 0)
 _factor_at = reader(FactorRecord)
 
 
-@jit.merged
+@jit.inlined
 def factor_at(table: int, row: int) -> Given:
     """Read a factor of a table."""
     found = _factor_at(table, row)
     return found.multiplier, found.up, found.half, found.negative, found.bits
 
 
-@jit.merged
+@jit.inlined
 def by_factor(x: Whole, factor: Given) -> Whole:
     """Multiply a number, the lower 32 bits of which count, by a factor, as
     ``ir.analysis.fixed_point.multiply`` does.
@@ -73,7 +73,7 @@ def by_factor(x: Whole, factor: Given) -> Whole:
     return (upper + half + ((upper >> 63) & negative)) >> bits
 
 
-@jit.merged
+@jit.inlined
 def by_factor_below_1(
     x: np.int32, multiplier: np.int32, half: np.int32, negative: np.int32, bits: int
 ) -> np.int32:

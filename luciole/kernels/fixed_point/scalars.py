@@ -18,13 +18,13 @@ def factor_fields(name: str, factor: tuple[Integers, Integers]) -> dict[str, int
     return {f"{name}_multiplier": multiplier, f"{name}_shift": shift}
 
 
-@jit.merged
+@jit.inlined
 def wrapped(x: int) -> int:
     """Keep the lowest 32 bits of a number, with their sign."""
     return int(np.int64(np.int32(x)))
 
 
-@jit.merged
+@jit.inlined
 def rounding_divide(x: int, exponent: int) -> int:
     """Compute x / 2^exponent, halves away from zero."""
     mask = (int(np.int64(1)) << exponent) - 1
@@ -32,7 +32,7 @@ def rounding_divide(x: int, exponent: int) -> int:
     return (x >> exponent) + more
 
 
-@jit.merged
+@jit.inlined
 def multiply(x: int, multiplier: int, shift: int) -> int:
     """Multiply a number of 32 bits by a factor whose multiplier is not negative."""
     raised = wrapped(x << max(shift, 0))
@@ -40,31 +40,31 @@ def multiply(x: int, multiplier: int, shift: int) -> int:
     return rounding_divide(high, max(-shift, 0))
 
 
-@jit.merged
+@jit.inlined
 def between(x: int, low: int, high: int) -> int:
     """Cut a number off at two limits."""
     return min(max(x, low), high)
 
 
-@jit.merged
+@jit.inlined
 def quotient(x: int, y: int) -> int:
     """Divide by a positive number without the fraction, as C does."""
     return x // y if x >= 0 else -(-x // y)
 
 
-@jit.merged
+@jit.inlined
 def times(x: int, y: int) -> int:
     """Multiply two fractions of 31 bits, one of which is not -1, halves up."""
     return (x * y + (1 << (BITS - 1))) >> BITS
 
 
-@jit.merged
+@jit.inlined
 def raised(x: int, bits: int) -> int:
     """Compute x 2^bits, cut off at the limits of 32 bits."""
     return between(x << bits, -(1 << BITS), (1 << BITS) - 1)
 
 
-@jit.merged
+@jit.inlined
 def one_over_one_plus(x: int) -> int:
     """Compute 1 / (1 + x) of 0 <= x < 1, as ``functions.one_over_one_plus`` does."""
     half = (x + (1 << BITS)) >> 1
@@ -74,7 +74,7 @@ def one_over_one_plus(x: int) -> int:
     return raised(result, 1)
 
 
-@jit.inline
+@jit.separate
 def inverse_root(x: int) -> tuple[int, int]:
     """Compute 1 / sqrt(x) of x from 1 to 2^31 - 1 as a multiplier and a shift, as
     ``functions.inverse_root`` does.

@@ -226,7 +226,7 @@ def _operands(op: BatchMatMul, to: Rescaling, sides: _Sides, memory: Memory) -> 
     }
 
 
-@jit.inline
+@jit.separate
 def _unpack(to: int, source: int, m: Matrix, lanes: int, kind: int) -> None:
     """Write a matrix as doubles [blocks, rows, lanes], less its zero point."""
     for first in range(0, m.columns, lanes):
@@ -239,7 +239,7 @@ def _unpack(to: int, source: int, m: Matrix, lanes: int, kind: int) -> None:
             to += ITEM * lanes
 
 
-@jit.merged
+@jit.inlined
 def _narrow(sum: float, r: IntegerBatches) -> int:
     """Scale a sum of int32 as gemmlowp does: two roundings."""
     raised = np.int64(np.int32(np.int64(sum) << max(r.shift, 0)))
@@ -250,7 +250,7 @@ def _narrow(sum: float, r: IntegerBatches) -> int:
     return int((high >> down) + np.int64(more))
 
 
-@jit.merged
+@jit.inlined
 def _wide(sum: float, r: IntegerBatches) -> int:
     """Scale a sum of int64 by a multiplier of 15 bits."""
     total = 15 - r.shift
@@ -258,7 +258,7 @@ def _wide(sum: float, r: IntegerBatches) -> int:
     return int(np.int32(scaled))
 
 
-@jit.merged
+@jit.inlined
 def _write(r: IntegerBatches, to: int, rows: int, columns: int, step: int, kind: int) -> None:
     """Write a tile of sums as results, rows ``step`` integers apart."""
     for row in range(rows):
@@ -268,7 +268,7 @@ def _write(r: IntegerBatches, to: int, rows: int, columns: int, step: int, kind:
             y[row * step + i] = min(max(scaled + r.zero, r.low), r.high)
 
 
-@jit.merged
+@jit.inlined
 def _sum(sums: int, x: int, weights: int, depth: int, rows: int) -> None:
     """Compute up to four rows of sums of products."""
     if rows == ROWS:

@@ -108,7 +108,7 @@ class ByteProduct:
         return memory.step(_kernel(int(self.turned[1])).address, record)
 
 
-@jit.inline
+@jit.separate
 def _keep_rows(r: ByteBatches, source: int) -> None:
     """Write the rows of the first matrix as steps, filled up with zeros to whole spans; then one
     more whose last steps are those that no whole span has. And add them up.
@@ -128,13 +128,13 @@ def _keep_rows(r: ByteBatches, source: int) -> None:
         totals[row] = found
 
 
-@jit.merged
+@jit.inlined
 def _result(sum: int, r: ByteBatches) -> int:
     """Scale a sum as gemmlowp does: two roundings."""
     return between(multiply(sum, r.multiplier, r.shift) + r.zero, r.low, r.high)
 
 
-@jit.merged
+@jit.inlined
 def _turned(r: ByteBatches, right: int, y: int) -> None:
     """Multiply rows by rows of the second matrix."""
     results, totals = integers_at(y, BYTE), integers_at(r.totals, WORD)
@@ -151,7 +151,7 @@ def _turned(r: ByteBatches, right: int, y: int) -> None:
             results[row * r.columns + column] = _result(total(sums) - less, r)
 
 
-@jit.merged
+@jit.inlined
 def _straight(r: ByteBatches, right: int, y: int) -> None:
     """Multiply rows by the second matrix, 16 columns at a time; the last ones may be computed
     twice.
@@ -168,7 +168,7 @@ def _straight(r: ByteBatches, right: int, y: int) -> None:
             _write(r, row, count, y + row * r.columns + at)
 
 
-@jit.merged
+@jit.inlined
 def _add_columns(r: ByteBatches, rows: int, x: int, right: int, to: int) -> None:
     """Compute the sums of 16 columns of some rows."""
     sums, next_ = no_sums(rows), r.columns
@@ -179,7 +179,7 @@ def _add_columns(r: ByteBatches, rows: int, x: int, right: int, to: int) -> None
     store_sums(sums, to)
 
 
-@jit.merged
+@jit.inlined
 def _write(r: ByteBatches, row: int, count: int, y: int) -> None:
     totals = integers_at(r.totals, WORD)
     for k in range(count):

@@ -128,7 +128,7 @@ def kernel(function: int, kind: int, left: int, right: int, wide: int) -> jit.Ke
     ``left`` and ``right`` are 0 where a single number meets all of a line, else 1.
     """
 
-    @jit.merged
+    @jit.inlined
     def quantized_pairs(r: PairRecord, z: int, x: int, y: int) -> None:
         if function == SUM:
             _sums(r, z, x, y, kind, left, right, wide)
@@ -138,7 +138,7 @@ def kernel(function: int, kind: int, left: int, right: int, wide: int) -> jit.Ke
     return strided.by_lines(quantized_pairs, PairRecord)
 
 
-@jit.merged
+@jit.inlined
 def _sums(
     r: PairRecord, z: int, x: int, y: int, kind: int, left: int, right: int, wide: int
 ) -> None:
@@ -157,7 +157,7 @@ def _sums(
         _sums_by_16(r, z + many, x + many, y + many, count, kind, left, right)
 
 
-@jit.merged
+@jit.inlined
 def _sums_by_16(
     r: PairRecord, z: int, x: int, y: int, count: int, kind: int, left: int, right: int
 ) -> None:
@@ -179,7 +179,7 @@ def _sums_by_16(
         store_bytes(summed(p, q, constants), low, high, z + done, rest)
 
 
-@jit.merged
+@jit.inlined
 def _products(
     r: PairRecord, z: int, x: int, y: int, kind: int, left: int, right: int, wide: int
 ) -> None:
@@ -195,7 +195,7 @@ def _products(
     _products_one_by_one(r, z, x, y, count, kind, left, right)
 
 
-@jit.merged
+@jit.inlined
 def _products_one_by_one(
     r: PairRecord, z: int, x: int, y: int, count: int, kind: int, left: int, right: int
 ) -> None:

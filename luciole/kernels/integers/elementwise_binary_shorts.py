@@ -109,7 +109,7 @@ def kernel(minus: int, left: int, right: int) -> jit.Kernel:
     ``left`` and ``right`` are 0 where a single number meets all of a line, else 1.
     """
 
-    @jit.merged
+    @jit.inlined
     def short_sums(r: SumRecord, z: int, x: int, y: int) -> None:
         p, q = in_lanes(integers_at(x, SHORT)[0]), in_lanes(integers_at(y, SHORT)[0])
         count = r.count
@@ -131,7 +131,7 @@ def kernel(minus: int, left: int, right: int) -> jit.Kernel:
     return strided.by_lines(short_sums, SumRecord)
 
 
-@jit.merged
+@jit.inlined
 def _summed(r: SumRecord, p: Vector, q: Vector, minus: int) -> Vector:
     """Bring both to the common grid, add them, and bring the sum to the result's."""
     p = rescaled(raised(p, r.left, r.x_raised), r.x_constants, 0)

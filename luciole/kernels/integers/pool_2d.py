@@ -143,7 +143,7 @@ def _kernel(kind: int, is_mean: int) -> jit.Kernel:
     return quantized_pool_2d
 
 
-@jit.merged
+@jit.inlined
 def _largest(r: PoolRecord, y: int, x: int, rows: int, columns: int, kind: int) -> None:
     """Find the largest of rows and columns of taps, at least one, for 64 channels."""
     found = load_64(x)
@@ -156,7 +156,7 @@ def _largest(r: PoolRecord, y: int, x: int, rows: int, columns: int, kind: int) 
     store_64(found, r.low, r.high, y, kind)
 
 
-@jit.merged
+@jit.inlined
 def _window(
     r: PoolRecord, y: int, x: int, lanes: int, rows: int, columns: int, kind: int, is_mean: int
 ) -> None:
@@ -175,7 +175,7 @@ def _window(
     _write(r, found, y, lanes, kind)
 
 
-@jit.merged
+@jit.inlined
 def _read(x: int, lanes: int, kind: int) -> Vector:
     """Load up to 16 integers of a kind."""
     if kind == SHORT:
@@ -183,7 +183,7 @@ def _read(x: int, lanes: int, kind: int) -> Vector:
     return load_all_bytes(x, kind) if lanes == LANES else load_bytes(x, lanes, 0, kind)
 
 
-@jit.merged
+@jit.inlined
 def _write(r: PoolRecord, found: Vector, y: int, lanes: int, kind: int) -> None:
     """Write up to 16 results of a kind."""
     if kind == SHORT:

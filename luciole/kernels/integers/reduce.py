@@ -214,7 +214,7 @@ def _kernel(kind: int, columns: int) -> jit.Kernel:
     return quantized_sums
 
 
-@jit.merged
+@jit.inlined
 def _column(r: SumRecord, x: int, y: int, lanes: int, kind: int) -> None:
     """Compute up to 16 results, each of elements below one another."""
     found = in_lanes(r.start)
@@ -226,7 +226,7 @@ def _column(r: SumRecord, x: int, y: int, lanes: int, kind: int) -> None:
     _finish(r, found, y, lanes)
 
 
-@jit.merged
+@jit.inlined
 def _line(r: SumRecord, x: int, y: int, kind: int) -> None:
     """Compute one result of elements side by side."""
     total = r.start
@@ -240,7 +240,7 @@ def _line(r: SumRecord, x: int, y: int, kind: int) -> None:
     integers_at(y, kind)[0] = min(max(steps, r.low), r.high)
 
 
-@jit.merged
+@jit.inlined
 def _row(x: int, count: int, kind: int) -> int:
     """Add bytes side by side."""
     found = in_lanes(0)
@@ -250,7 +250,7 @@ def _row(x: int, count: int, kind: int) -> int:
     return total
 
 
-@jit.merged
+@jit.inlined
 def _short_row(x: int, count: int) -> int:
     """Add int16 side by side."""
     numbers, total = integers_at(x, SHORT), 0
@@ -259,7 +259,7 @@ def _short_row(x: int, count: int) -> int:
     return total
 
 
-@jit.merged
+@jit.inlined
 def _short_column(r: SumRecord, x: int, y: int, lanes: int) -> None:
     """Compute up to 16 results of int16, each of elements below one another."""
     found = in_lanes(r.start)
@@ -272,7 +272,7 @@ def _short_column(r: SumRecord, x: int, y: int, lanes: int) -> None:
     store_shorts(plus(steps, in_lanes(r.zero)), r.low, r.high, y, lanes)
 
 
-@jit.merged
+@jit.inlined
 def _finish(r: SumRecord, sums: Vector, y: int, lanes: int) -> None:
     """Bring sums to the result's grid."""
     scaled = rescaled_lanes(sums, r.multiplier, r.half, r.negative, r.bits)

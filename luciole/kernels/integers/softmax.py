@@ -162,7 +162,7 @@ def _kernel(kind: int) -> jit.Kernel:
     return quantized_softmax
 
 
-@jit.merged
+@jit.inlined
 def _bits_of(x: int) -> int:
     """Count the bits of a sum, which is at least 2^19: e^0 without 12 of its bits."""
     bits = 19
@@ -284,7 +284,7 @@ def short_softmax(r: ShortSoftmaxRecord) -> None:
             y[k] = max(min(found, 32767), 0)
 
 
-@jit.merged
+@jit.inlined
 def _looked_up(table: int, x: Whole) -> int:
     """Interpolate a table for an integer of 16 bits: ``tables.interpolated``."""
     at = (x >> 7) + STEPS // 2

@@ -8,7 +8,7 @@ compiled by importing.
 
 from luciole.kernels.jit.cache import kernel_cache
 from luciole.kernels.jit.calls import caller
-from luciole.kernels.jit.compiling import Kernel, inline, kernel, merged, run_timed
+from luciole.kernels.jit.compiling import Kernel, inlined, kernel, run_timed, separate
 from luciole.kernels.jit.emits import Single
 from luciole.kernels.jit.objects import of_single
 from luciole.kernels.jit.scalars import Pointer, call, floats, longs, popcount, words
@@ -59,7 +59,7 @@ __all__ = [
     "float_splats",
     "float_tile",
     "floats",
-    "inline",
+    "inlined",
     "is_empty",
     "joined",
     "kernel",
@@ -67,7 +67,6 @@ __all__ = [
     "longs",
     "looked_up",
     "lowest_levels",
-    "merged",
     "of_single",
     "ones",
     "plane",
@@ -76,6 +75,7 @@ __all__ = [
     "raise_levels",
     "run_timed",
     "scale_accumulate",
+    "separate",
     "small_added",
     "small_counters",
     "sort_word",

@@ -76,13 +76,15 @@ def _plain(closed_over: object) -> str:
     raise TypeError(f"a kernel closes over {closed_over!r}: only numbers and helpers will do")
 
 
-def inline(function: Callable[P, X]) -> Callable[P, X]:
-    """Declare a helper that kernels call; it is compiled into them."""
+def separate(function: Callable[P, X]) -> Callable[P, X]:
+    """Declare a helper that kernels call: numba keeps it a function of its own, and LLVM decides
+    whether its body becomes part of a caller.
+    """
     made: Callable[P, X] = numba.njit(inline="never", error_model="numpy")(function)
     return made
 
 
-def merged(function: Callable[P, X]) -> Callable[P, X]:
+def inlined(function: Callable[P, X]) -> Callable[P, X]:
     """Declare a helper whose body becomes part of its caller, so that tiles stay in registers."""
     options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # nobody else calls it
     made: Callable[P, X] = numba.njit(forceinline=True, error_model="numpy", **options)(function)

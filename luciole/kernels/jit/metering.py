@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from llvmlite import ir
 
-from luciole.kernels.jit.compiling import Function, inline
+from luciole.kernels.jit.compiling import Function, separate
 from luciole.kernels.jit.emits import Address, Builder, Int64, emits, types
 from luciole.kernels.jit.scalars import I64, number, set_number
 from luciole.kernels.jit.threads import atomic_add
@@ -83,7 +83,7 @@ def _call(builder: Any, function: Any, *args: Any) -> Any:
     return builder.call(builder.inttoptr(function, kind.as_pointer()), args)
 
 
-@inline
+@separate
 def _admit(counts: Any, size: Any) -> Any:
     """Count bytes; whether they may be taken."""
     now = atomic_add(counts + TAKEN, size)
@@ -96,7 +96,7 @@ def _admit(counts: Any, size: Any) -> Any:
     return True
 
 
-@inline
+@separate
 def _begin(counts: Any, block: Any, size: Any, more: Any) -> Any:
     """Return where the caller's part of a block of ``size`` bytes begins, of which ``more`` were
     counted just now; 0 where there is no block.
@@ -135,7 +135,7 @@ def _realloc(counts: Any, place: Any, size: Any) -> Any:
     return _begin(counts, moved, whole, more)
 
 
-_malloc_again = inline(_malloc)
+_malloc_again = separate(_malloc)
 
 
 def _free(counts: Any, place: Any, size: Any) -> Any:

@@ -19,7 +19,7 @@ import numpy as np
 from llvmlite import ir
 from numpy.typing import NDArray
 
-from luciole.kernels.jit.compiling import compiled, inline, merged
+from luciole.kernels.jit.compiling import compiled, inlined, separate
 from luciole.kernels.jit.emits import Address, Builder, Int64, emits
 from luciole.kernels.jit.objects import in_c_library
 from luciole.kernels.jit.record import Record, reader
@@ -111,7 +111,7 @@ def _call_c(builder: Builder, function: Address, first: Int64, second: Int64) ->
     builder.call(builder.inttoptr(function, kind.as_pointer()), [first, second])
 
 
-@inline
+@separate
 def _wait(place: int, wanted: int, leave_core: int) -> None:
     looks = 0
     while atomic_load(place) < wanted:
@@ -120,7 +120,7 @@ def _wait(place: int, wanted: int, leave_core: int) -> None:
             _call_c(leave_core, 0, 0)
 
 
-@merged
+@inlined
 def _take_part(state: int, thread: int, rows: int) -> None:
     known, library = _state_at(state, 0), _library_at(state + LIBRARY, 0)
     row, threads, arrived = known.table, known.threads, known.before
@@ -135,7 +135,7 @@ def _take_part(state: int, thread: int, rows: int) -> None:
         row += 8 + 16 * threads
 
 
-@inline
+@separate
 def _begin(state: int) -> None:
     """Begin a round, and wake who sleeps."""
     library = _library_at(state + LIBRARY, 0)
@@ -146,7 +146,7 @@ def _begin(state: int) -> None:
         _call_c(library.unlock, state + MUTEX, 0)
 
 
-@inline
+@separate
 def _sleep(state: int, seen: int) -> None:
     """Wait for a round after the one ``seen`` without taking a core."""
     library = _library_at(state + LIBRARY, 0)

@@ -121,7 +121,7 @@ def room_for_row(inputs: int, memory: Memory) -> int:
     return memory.scratch(-(-inputs // FOUR))
 
 
-@jit.merged
+@jit.inlined
 def add_products(tile: Ints, at: Places, weights: int, steps: int, step: int) -> Ints:
     """Add the products of a row of unsigned bytes and a block's weights, ``step`` bytes for four
     inputs.

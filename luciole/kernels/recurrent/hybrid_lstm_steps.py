@@ -116,7 +116,7 @@ def kernel(asymmetric: int) -> jit.Kernel:
     return hybrid_lstm_steps
 
 
-@jit.merged
+@jit.inlined
 def _quantized(side: SideRecord, x: int, asymmetric: int) -> Grid:
     """Write a row as bytes, and return their grid."""
     grid = grid_with_zero(x, side.count) if asymmetric else grid_without_zero(x, side.count)
@@ -124,7 +124,7 @@ def _quantized(side: SideRecord, x: int, asymmetric: int) -> Grid:
     return grid
 
 
-@jit.merged
+@jit.inlined
 def _gates(r: HybridRecord, given: Grid, last: Grid, block: int) -> None:
     """Write the four gates of 16 cells before their biases: products of the input, then those of
     the last outputs on top.
@@ -133,7 +133,7 @@ def _gates(r: HybridRecord, given: Grid, last: Grid, block: int) -> None:
     _add_side(_side_at(r.sides, 1), last, block, r.gates, r.gates)
 
 
-@jit.merged
+@jit.inlined
 def _add_side(side: SideRecord, grid: Grid, block: int, starts: int, to: int) -> None:
     tile = integer_multiples(1, GATES, side.zero_sums + BLOCK * block, grid[2])
     weights = side.weights + STEP * side.steps * block
@@ -141,7 +141,7 @@ def _add_side(side: SideRecord, grid: Grid, block: int, starts: int, to: int) ->
     write_vectors(scaled(tile, grid[1], side.scales + BLOCK * block, starts), to)
 
 
-@jit.merged
+@jit.inlined
 def _next(r: HybridRecord, cell: int, y: int, block: int, lanes: int) -> None:
     """Add biases, and compute the next state of up to 16 cells and their outputs to y."""
     bias = r.biases + BLOCK * block
@@ -149,7 +149,7 @@ def _next(r: HybridRecord, cell: int, y: int, block: int, lanes: int) -> None:
     next_cells(gates, r.limit, cell, y, lanes)
 
 
-@jit.merged
+@jit.inlined
 def _biased(r: HybridRecord, bias: int, gate: int) -> elementwise.Vector:
     at = 4 * LANES * gate
     add = elementwise.function(ADD)

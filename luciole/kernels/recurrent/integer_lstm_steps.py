@@ -145,7 +145,7 @@ def lstm_steps(r: LSTMRecord) -> None:
             y += r.y_time
 
 
-@jit.inline
+@jit.separate
 def _multiply_gates(r: LSTMRecord) -> None:
     """Compute all gates of all cells before peepholes."""
     a, b, blocks = matrix_at(r.of_input, 0), matrix_at(r.of_output, 0), 0
@@ -162,19 +162,19 @@ def _multiply_gates(r: LSTMRecord) -> None:
         blocks += 1
 
 
-@jit.merged
+@jit.inlined
 def _gate_at(r: LSTMRecord, gate: int, cell: int) -> jit.Pointer:
     """Return where a gate of a cell is kept."""
     place = STEP * (cell // LANES) + 4 * (LANES * gate + cell % LANES)
     return integers_at(r.gates + place, INT32)
 
 
-@jit.merged
+@jit.inlined
 def _read_gate(r: LSTMRecord, gate: int, cell: int) -> int:
     return int(np.int64(_gate_at(r, gate, cell)[0]))
 
 
-@jit.inline
+@jit.separate
 def _finish_gate(r: LSTMRecord, gate: int, cells: int) -> None:
     """Add what peepholes see of the cells' state, and normalize, where a gate has that."""
     if r.peepholes and gate != CANDIDATE:
@@ -183,7 +183,7 @@ def _finish_gate(r: LSTMRecord, gate: int, cells: int) -> None:
         _normalize(r, gate)
 
 
-@jit.inline
+@jit.separate
 def _peep(r: LSTMRecord, gate: int, cells: int) -> None:
     peephole, state = _peephole_at(r.peepholes, min(gate, 2)), integers_at(cells, INT16)
     weights = integers_at(peephole.weights, INT16)
@@ -193,7 +193,7 @@ def _peep(r: LSTMRecord, gate: int, cells: int) -> None:
         _gate_at(r, gate, cell)[0] = between(x, -ONE - 1, ONE)
 
 
-@jit.inline
+@jit.separate
 def _normalize(r: LSTMRecord, gate: int) -> None:
     """Give a gate of all cells mean 0 and variance 1, then multiply by the coefficients."""
     norm, total, squares = _norm_at(r.norms, gate), 0, 0
@@ -214,7 +214,7 @@ def _normalize(r: LSTMRecord, gate: int) -> None:
         _gate_at(r, gate, cell)[0] = between(x, -ONE - 1, ONE)
 
 
-@jit.inline
+@jit.separate
 def _step_cells(r: LSTMRecord, cells: int) -> None:
     """Compute the next state of every cell."""
     state = integers_at(cells, INT16)
@@ -229,7 +229,7 @@ def _step_cells(r: LSTMRecord, cells: int) -> None:
         state[cell] = between(after, r.cell_least, r.cell_most)
 
 
-@jit.inline
+@jit.separate
 def _show_cells(r: LSTMRecord, cells: int, shown: int) -> None:
     """Compute what every cell shows of its state."""
     state, result = integers_at(cells, INT16), integers_at(shown, INT8)
@@ -241,12 +241,12 @@ def _show_cells(r: LSTMRecord, cells: int, shown: int) -> None:
         result[cell] = between(read, -128, 127)
 
 
-@jit.merged
+@jit.inlined
 def _looked_up(table: int, x: int) -> int:
     return int(np.int64(integers_at(table, INT16)[x + ONE + 1]))
 
 
-@jit.inline
+@jit.separate
 def _project(r: LSTMRecord, y: int) -> None:
     """Multiply what cells show by the weights of the projection."""
     matrix, at, block = matrix_at(r.projection, 0), place(r.hidden_copy), 0

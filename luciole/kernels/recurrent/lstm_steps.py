@@ -86,7 +86,7 @@ def kernel() -> jit.Kernel:
     return lstm_steps
 
 
-@jit.merged
+@jit.inlined
 def _cells(r: LSTMRecord, x: int, hidden: int, cell: int, y: int, block: int, lanes: int) -> None:
     """Compute one step of up to 16 cells: their state, and their outputs to y."""
     gates = _products(r.weights, r.biases, x, r.inputs, hidden, r.cells, block)
@@ -97,7 +97,7 @@ Gates: TypeAlias = tuple[Vector, Vector, Vector, Vector]
 """Input, forget, candidate and output gate of 16 cells before their activations."""
 
 
-@jit.merged
+@jit.inlined
 def next_cells(gates: Gates, limit: float, cell: int, y: int, lanes: int) -> None:
     """Compute the next state of up to 16 cells, and their outputs to y."""
     add, mul = elementwise.function(ADD), elementwise.function(MUL)
@@ -115,7 +115,7 @@ def next_cells(gates: Gates, limit: float, cell: int, y: int, lanes: int) -> Non
     reduce.store(elementwise.combined(mul, read, shown), y, lanes)
 
 
-@jit.merged
+@jit.inlined
 def _products(
     weights: int, biases: int, x: int, inputs: int, hidden: int, outputs: int, block: int
 ) -> Gates:

@@ -87,7 +87,7 @@ def float_memory(r: FloatRecord) -> None:
             last[(number + 1) * r.memory - 1] = sums[number]
 
 
-@jit.merged
+@jit.inlined
 def _clamped(x: Single, low: Single, high: Single) -> Single:
     """Cut a number off at two limits; NaN stays NaN."""
     if x < low:
@@ -95,7 +95,7 @@ def _clamped(x: Single, low: Single, high: Single) -> Single:
     return high if x > high else x
 
 
-@jit.merged
+@jit.inlined
 def _weighed(row: int, time: int, memory: int, newest: Single) -> Single:
     """Weigh a row of sums without its first, and the newest behind."""
     last, done = memory - 1, min(memory - 1, LANES)
@@ -135,7 +135,7 @@ def integer_memory(vectors: int) -> jit.Kernel:
     return svdf_steps
 
 
-@jit.inline
+@jit.separate
 def _write_units(r: IntegerRecord, batch: int) -> None:
     """Remember the newest sums of a batch, and weigh what is remembered."""
     y, bias = integers_at(r.y + r.units * batch, INT8), integers_at(r.bias, INT32)
@@ -153,7 +153,7 @@ def _write_units(r: IntegerRecord, batch: int) -> None:
         y[unit] = between(scaled + r.zero, -128, 127)
 
 
-@jit.merged
+@jit.inlined
 def _weighed_integers(row: int, time: int, memory: int, newest: int) -> int:
     """Shift a row of sums by one, and weigh it with the newest behind."""
     sums, weights, last = integers_at(row, INT16), integers_at(time, INT16), memory - 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from luciole.kernels.jit.compiling import merged
+from luciole.kernels.jit.compiling import inlined
 from luciole.kernels.jit.emits import Address, Builder, Int64, Literal, Value, emits
 from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vector.vectors import INTS, LANES, addresses, load, store
@@ -19,7 +19,7 @@ def move(builder: Builder, to: Address, source: Address, size: Literal) -> None:
     store(builder, load(builder, kind, source, align=1), to, align=1)
 
 
-@merged
+@inlined
 def copy(to: int, source: int, count: int) -> None:
     """Copy bytes; the last of several pieces may overlap the one before it."""
     if count >= 64:
@@ -40,7 +40,7 @@ def copy(to: int, source: int, count: int) -> None:
         _copy_few(to, source, count)
 
 
-@merged
+@inlined
 def _copy_few(to: int, source: int, count: int) -> None:
     """Copy less than 16 bytes."""
     if count >= 8:
@@ -56,7 +56,7 @@ def _copy_few(to: int, source: int, count: int) -> None:
         move(to, source, 1)
 
 
-@merged
+@inlined
 def shift(start: int, size: int, distance: int) -> None:
     """Move the last bytes of ``size`` down by ``distance``, which is 2 or 4 and divides both."""
     source, end = start + distance, start + size
@@ -71,7 +71,7 @@ def shift(start: int, size: int, distance: int) -> None:
         source += distance
 
 
-@merged
+@inlined
 def scatter(to: int, source: int, item: int, count: int, step: int, source_step: int) -> None:
     """Copy ``count`` elements of ``item`` bytes (1, 2, 4, 8 or 16), each ``step`` bytes on."""
     for _ in range(count):

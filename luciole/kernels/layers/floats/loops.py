@@ -52,7 +52,7 @@ class FloatRecord(Tiled):
     """Outputs of the block, or blocks, or channels that are left."""
 
 
-@jit.merged
+@jit.inlined
 def _add_channels(
     tile: Floats, at: Places, offset: int, weights: int, channels: int, step: int
 ) -> Floats:
@@ -62,7 +62,7 @@ def _add_channels(
     return tile
 
 
-@jit.merged
+@jit.inlined
 def _add_taps(
     tile: Floats, at: Places, offset: int, weights: int, taps: int, across: int, step: int
 ) -> Floats:

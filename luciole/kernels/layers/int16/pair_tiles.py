@@ -65,12 +65,12 @@ _limits_at = reader(Limits)
 _add_windows = adding_windows(add_pairs)
 
 
-@jit.merged
+@jit.inlined
 def _rescaled_twice(tile: Ints, constants: int) -> Ints:
     return rescaled(tile, constants, 0)
 
 
-@jit.merged
+@jit.inlined
 def _rescaled_lifted(tile: Ints, constants: int) -> Ints:
     return rescaled(tile, constants, 1)
 
@@ -117,7 +117,7 @@ def windows(count: int, vectors: int, scaling: Scaling) -> jit.Kernel:
 def _sums(count: int, vectors: int) -> Sums:
     step = 4 * LANES * vectors
 
-    @jit.merged
+    @jit.inlined
     def sums(r: WindowsRecord, at: Places) -> Ints:
         return _add_windows(integer_rows(count, vectors, r.starts), at, r, step)
 
@@ -131,7 +131,7 @@ def _long_sums(count: int, vectors: int) -> Sums:
     """
     step = 4 * LANES * vectors
 
-    @jit.merged
+    @jit.inlined
     def long_sums(r: WindowsRecord, at: Places) -> Longs:
         longs = long_rows(count, vectors, r.starts)
         pieces = (r.steps + r.piece_steps - 1) // r.piece_steps

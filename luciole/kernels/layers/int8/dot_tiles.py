@@ -42,7 +42,7 @@ from luciole.kernels.layers.int8.byte_records import (
 )
 
 
-@jit.inline
+@jit.separate
 def turn(x: int, to: int, turned: int, count: int) -> None:
     """Copy bytes, some of their bits turned."""
     end = x + count
@@ -90,7 +90,7 @@ def adding_windows(add: AddStep) -> AddWindows:
     apart, in steps of four bytes.
     """
 
-    @jit.merged
+    @jit.inlined
     def add_windows(tile: Ints, at: Places, r: WindowsRecord, step: int) -> Ints:
         for ky in range(r.rows):
             for run in range(r.runs):
@@ -106,7 +106,7 @@ def adding_windows(add: AddStep) -> AddWindows:
 _add_windows = adding_windows(add_dots)
 
 
-@jit.merged
+@jit.inlined
 def _add_centred_windows(tile: Ints, at: Places, r: WindowsRecord, step: int) -> Ints:
     """Do the same with weights less what is common to them."""
     for ky in range(r.rows):
@@ -119,7 +119,7 @@ def _add_centred_windows(tile: Ints, at: Places, r: WindowsRecord, step: int) ->
     return tile
 
 
-@jit.merged
+@jit.inlined
 def _add_small_windows(tile: Ints, at: Places, r: WindowsRecord, step: int) -> Ints:
     """Do the same where sums of ``piece_steps`` steps of a run fit into int16."""
     for ky in range(r.rows):

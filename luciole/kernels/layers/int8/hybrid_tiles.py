@@ -41,7 +41,7 @@ LARGEST = 127
 Pair = tuple[Single, Single]
 
 
-@jit.inline
+@jit.separate
 def _largest(x: int, count: int) -> tuple[int, int]:
     """Find the bit patterns of the largest of ``count`` floats and of the magnitude of the least; 0
     where there are none above, or below, 0.
@@ -57,7 +57,7 @@ def _largest(x: int, count: int) -> tuple[int, int]:
     return highest(both, 0), highest(both, 1)
 
 
-@jit.inline
+@jit.separate
 def _zero_point(least: float, most: float) -> int:
     """Compute what ``hybrid._zero_points`` does."""
     of_least, of_most = -128 - least, 127 - most
@@ -66,7 +66,7 @@ def _zero_point(least: float, most: float) -> int:
     return max(-128, min(127, rounded if chosen >= 0 else -rounded))
 
 
-@jit.inline
+@jit.separate
 def _fill(start: int, end: int, byte: int) -> None:
     """Write a byte to every place from ``start`` to before ``end``."""
     while end - start >= LANES:
@@ -76,7 +76,7 @@ def _fill(start: int, end: int, byte: int) -> None:
         store_bytes(in_lanes(byte), 0, 255, start, end - start)
 
 
-@jit.inline
+@jit.separate
 def _write(x: int, count: int, grid: Pair, limits: Pair, to: int, room: int) -> None:
     """Quantize ``count`` floats; whatever is in the ``room`` behind them may be written too."""
     whole = count & -LANES
@@ -93,7 +93,7 @@ Grid = tuple[Single, Single, int]
 """What floats are multiplied by to become integers and back, and the byte of 0."""
 
 
-@jit.inline
+@jit.separate
 def grid_without_zero(x: int, count: int) -> Grid:
     """Find the grid of ``count`` floats that ``hybrid.quantize_rows`` does."""
     up, down = _largest(x, count)
@@ -106,7 +106,7 @@ def grid_without_zero(x: int, count: int) -> Grid:
     return inverse, scale, ZERO
 
 
-@jit.inline
+@jit.separate
 def grid_with_zero(x: int, count: int) -> Grid:
     """Find the grid of ``count`` floats that ``hybrid.quantize_rows_with_zero`` does."""
     up, down = _largest(x, count)
@@ -122,7 +122,7 @@ def grid_with_zero(x: int, count: int) -> Grid:
     return inverse, single, point + ZERO
 
 
-@jit.inline
+@jit.separate
 def write_row(x: int, count: int, grid: Grid, to: int, room: int, asymmetric: int) -> None:
     """Write ``count`` floats on a grid as unsigned bytes; what is in the ``room`` behind them may
     be written too.

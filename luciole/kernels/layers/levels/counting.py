@@ -240,7 +240,7 @@ def kernel(
     return lq_rows
 
 
-@jit.inline
+@jit.separate
 def _ones(r: RowsRecord, row: int, plane: int, planes: int) -> int:
     """Count the set bits of a row's plane."""
     count = (r.inputs + 31) >> 5
@@ -250,7 +250,7 @@ def _ones(r: RowsRecord, row: int, plane: int, planes: int) -> int:
     return ones
 
 
-@jit.inline
+@jit.separate
 def _off(r: RowsRecord, rows: int, planes: int) -> int:
     """Bound how many inputs of ``rows`` rows are not on their row's most frequent level: those that
     differ from most others in some plane.
@@ -263,7 +263,7 @@ def _off(r: RowsRecord, rows: int, planes: int) -> int:
     return off
 
 
-@jit.inline
+@jit.separate
 def _sum_rows(r: RowsRecord, rows: int, planes: int) -> None:
     """Compute sum_i ax_i (2 popcount(x_i) - n) of each row of words."""
     for k in range(rows):
@@ -273,7 +273,7 @@ def _sum_rows(r: RowsRecord, rows: int, planes: int) -> None:
         floats(r.sums)[k] = total
 
 
-@jit.merged
+@jit.inlined
 def _group(
     tile: Ints,
     r: RowsRecord,

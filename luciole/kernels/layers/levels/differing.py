@@ -7,7 +7,7 @@ from luciole.kernels.jit.vector.bits import BYTEWISE, MOST_WORDS, Small
 from luciole.kernels.jit.vector.vectors import Ints
 
 
-@jit.merged
+@jit.inlined
 def emptied(tile: Ints, few: Small, left: int) -> tuple[Ints, Small, int]:
     """Add small counters to a tile when no more words are ``left`` that they can count; where words
     are counted, they are never full.

@@ -124,7 +124,7 @@ def kernel(thresholds: int, numbers: int) -> jit.Kernel:
     return lq_encoding
 
 
-@jit.merged
+@jit.inlined
 def _encode_word(
     levels: tuple[Floats, Ints], r: EncodingRecord, x: WordFloats, mask: int, to: int
 ) -> None:
@@ -134,7 +134,7 @@ def _encode_word(
         jit.encode_word(x, levels[0], levels[1], mask, to)
 
 
-@jit.inline
+@jit.separate
 def _look_up_word(r: EncodingRecord, x: WordFloats, mask: int, to: int) -> None:
     numbers = jit.lowest_levels()
     step = 1 << (r.bits - 1)

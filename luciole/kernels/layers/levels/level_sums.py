@@ -307,7 +307,7 @@ def kernel(
     return lq_levels
 
 
-@jit.merged
+@jit.inlined
 def _count(r: LevelSumsRecord, s: SortingRecord, block: int) -> None:
     """Count the bits of every segment of a row for one block."""
     size = bitsliced.ROW_BYTES * (r.inputs + 1)
@@ -334,7 +334,7 @@ def _count(r: LevelSumsRecord, s: SortingRecord, block: int) -> None:
         bitsliced.write_counts(counters, r.counts + bitsliced.COUNTERS * number)
 
 
-@jit.merged
+@jit.inlined
 def _fetch(r: LevelSumsRecord, ahead: int, units: int) -> int:
     """Fetch so many units of the next block, where that pays."""
     if r.ahead:
@@ -343,7 +343,7 @@ def _fetch(r: LevelSumsRecord, ahead: int, units: int) -> int:
     return ahead + bitsliced.ROW_BYTES * UNIT * units
 
 
-@jit.merged
+@jit.inlined
 def _finish(
     sums: Floats,
     r: LevelSumsRecord,

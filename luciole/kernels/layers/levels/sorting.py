@@ -108,17 +108,17 @@ def kernel(levels: int) -> jit.Kernel:
     return lq_sorting
 
 
-@jit.inline
+@jit.separate
 def _units(count: int) -> int:
     return (count + UNIT - 1) // UNIT
 
 
-@jit.inline
+@jit.separate
 def _segments(units: int) -> int:
     return (units + LONGEST - 1) // LONGEST
 
 
-@jit.inline
+@jit.separate
 def _plan(r: SortingRecord, levels: int) -> None:
     """Choose how to cut the lists into segments, and write them."""
     counts, values, summary = longs(r.counts), floats(r.levels), summary_at(r.summary, 0)
@@ -141,7 +141,7 @@ def _plan(r: SortingRecord, levels: int) -> None:
         _pair(r, half, total)
 
 
-@jit.inline
+@jit.separate
 def _pair(r: SortingRecord, half: int, total: float) -> None:
     """Plan segments of levels L and -L: sum = sum_L 2 L (added - subtracted) - all levels' sum, and
     a counter holds added - subtracted - 1.
@@ -162,7 +162,7 @@ def _pair(r: SortingRecord, half: int, total: float) -> None:
     summary.start, summary.of_all, summary.segments = start, 0, made
 
 
-@jit.inline
+@jit.separate
 def _leave_out(r: SortingRecord, levels: int, most: int, total: float) -> None:
     """Plan segments of every level but the most frequent, m: sum = 2 m all + sum_L 2 (L - m) added
     - all levels' sum, ``all`` being the number of all bits that are set.
@@ -183,14 +183,14 @@ def _leave_out(r: SortingRecord, levels: int, most: int, total: float) -> None:
     summary.start, summary.of_all, summary.segments = start, 2 * values[most], made
 
 
-@jit.inline
+@jit.separate
 def _part(r: SortingRecord, level: int, place: int, units: int) -> int:
     """Return the address of a list from one of its units on, of the list itself behind its end."""
     start: int = r.lists + level * r.stride
     return start + 2 * UNIT * (place if place < units else 0)
 
 
-@jit.inline
+@jit.separate
 def _write(
     r: SortingRecord,
     number: int,

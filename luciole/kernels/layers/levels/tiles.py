@@ -125,7 +125,7 @@ def kernel(
     return lq_conv_2d
 
 
-@jit.inline
+@jit.separate
 def _sum_windows(s: SumsRecord, planes: int) -> None:
     """Compute for each window sum_i ax_i (2 popcount(x_i) - n), x_i and n over the taps inside."""
     ax, totals, sums = floats(s.basis), floats(s.totals), floats(s.sums)
@@ -149,7 +149,7 @@ def _sum_windows(s: SumsRecord, planes: int) -> None:
             sums[r * s.column_count + c] = total
 
 
-@jit.merged
+@jit.inlined
 def _spans(
     tile: Ints,
     c: CountingRecord,
@@ -174,7 +174,7 @@ def _spans(
             sums += 4 * span.y_tile
 
 
-@jit.merged
+@jit.inlined
 def _tile(
     tile: Ints,
     c: CountingRecord,
@@ -209,7 +209,7 @@ def _tile(
     jit.write(part, low, high, y, 4 * span.y_pixel * outputs, outputs - group * lanes)
 
 
-@jit.merged
+@jit.inlined
 def _counted(
     tile: Ints,
     c: CountingRecord,
