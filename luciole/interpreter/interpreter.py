@@ -4,54 +4,34 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import index
-from typing import Any, NamedTuple, SupportsIndex, TypedDict
+from typing import Any, SupportsIndex
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from luciole.interpreter.calls import DEFAULT_LOOP_LIMIT, Caller
 from luciole.interpreter.compile import DEFAULT_MEMORY_LIMIT, compile_graph
 from luciole.interpreter.crew import Crew
+from luciole.interpreter.details import TensorDetails, details_of
+from luciole.interpreter.ends import Ends, ends_by_name, ends_text, lasting_arrays
 from luciole.interpreter.errors import InputError
+from luciole.interpreter.inputs import (
+    as_array,
+    call_by_names,
+    check_fits,
+    inputs_by_name,
+    resized,
+    wrong_shapes,
+)
 from luciole.interpreter.observe import Observer
 from luciole.interpreter.plan import Plan
 from luciole.interpreter.signature_runner import SignatureRunner
 from luciole.interpreter.turn import Turn
 from luciole.interpreter.uncopied import Uncopied
-from luciole.ir import Array, Graph, Model, TensorType, Value, strings
+from luciole.ir import Array, Graph, Model, Value
 from luciole.ir.calls import reachable
-from luciole.ir.dtypes import NUMPY
-from luciole.ir.errors import LucioleError, ShapeError
-from luciole.ir.names import Way, called, ways
-from luciole.ir.quantization import stored_parameters
-from luciole.ir.value import compatible, shape_text
+from luciole.ir.errors import ShapeError
+from luciole.ir.names import ways
 from luciole.kernels.core.meter import SLACK
-
-_MOST_SHOWN = 3
-"""Inputs and outputs that a text names."""
-
-
-class QuantizationDetails(TypedDict):
-    """Scales and zero points of an affine tensor, as LiteRT gives them."""
-
-    scales: Array
-    zero_points: Array
-    quantized_dimension: int
-    block_size: int
-
-
-class TensorDetails(TypedDict):
-    """LiteRT's dictionary of a tensor."""
-
-    name: str
-    index: int
-    shape: Array
-    shape_signature: Array
-    dtype: DTypeLike
-    quantization: tuple[float, int]
-    quantization_parameters: QuantizationDetails
-    sparsity_parameters: dict[str, Any]
 
 
 class Interpreter(Uncopied):
@@ -96,7 +76,7 @@ class Interpreter(Uncopied):
         self._begin(model.graph if graph is None else graph)
 
     def __repr__(self) -> str:
-        ends = (_ends_text(side) for side in (self.graph.inputs, self.graph.outputs))
+        ends = (ends_text(side) for side in (self.graph.inputs, self.graph.outputs))
         return f"<{type(self).__name__} of {self.graph!r}: {' -> '.join(ends)}>"
 
     def _begin(self, graph: Graph) -> None:
@@ -109,10 +89,10 @@ class Interpreter(Uncopied):
         self._shapes: dict[Value, tuple[int, ...]] = {v: v.dims for v in graph.inputs}
         numbers = {value: number for number, value in enumerate(graph.values)}
         self._inputs = [numbers[value] for value in graph.inputs]
-        self._ways = ways(graph)
+        self._calls = ways(graph)
         self._plan: Plan | None = None
         self._call: Callable[[], object] | None = None
-        self._ends: dict[str | None, _Ends] = {}
+        self._ends: dict[str | None, Ends] = {}
         self._places: dict[int, Array] = {}
         self._observers: list[Observer] = []
 
@@ -144,9 +124,9 @@ class Interpreter(Uncopied):
                 self.graph, self._shapes, self._memory_limit, self._keep, self._crew, self._caller
             )
             plan.reset_variables()
-            self._plan, self._places = plan, _lasting(plan, self.graph)
+            self._plan, self._places = plan, lasting_arrays(plan, self.graph)
             self._call = plan.call
-            self._ends = _ends(plan, self.graph.inputs, self._ways)
+            self._ends = ends_by_name(plan, self.graph.inputs, self._calls)
             self._ran = False
 
     def _drop_plan(self) -> None:
@@ -181,20 +161,11 @@ class Interpreter(Uncopied):
 
     def _resize(self, input_index: int, tensor_size: Iterable[SupportsIndex], strict: bool) -> None:
         value = self._value(input_index)
-        try:
-            shape = tuple(map(index, tensor_size))
-        except TypeError:
-            what = f"input {value.name!r} is resized to whole numbers, found {tensor_size!r}"
-            raise InputError(what) from None
         if value not in self._shapes:
             raise InputError(
                 f"tensor {input_index} {value.name!r} is no input: only inputs are resized"
             )
-        if (strict and not compatible(value.shape, shape)) or any(n < 0 for n in shape):
-            raise InputError(
-                f"input {value.name!r} is {list(value.shape)}, "
-                f"it cannot be resized to {list(shape)}"
-            )
+        shape = resized(value, tensor_size, strict=strict)
         if self._shapes[value] != shape:
             self._shapes[value] = shape
             self._drop_plan()
@@ -211,7 +182,7 @@ class Interpreter(Uncopied):
         place = self._places.get(tensor_index)
         if place is None:
             tensor = self._value(tensor_index)
-            array = _as_array(tensor, value)
+            array = as_array(tensor, value)
             self._check_fits(tensor_index, array)
             self.plan.give(tensor, array)
             return
@@ -222,32 +193,7 @@ class Interpreter(Uncopied):
 
     def _check_fits(self, tensor_index: int, array: Array) -> None:
         tensor = self._value(tensor_index)
-        target = self._array(tensor)
-        if array.dtype != target.dtype:
-            raise InputError(
-                f"Cannot set tensor: Got value of type {array.dtype} "
-                f"but expected type {target.dtype} "
-                f"for input {tensor_index}, name: {tensor.name}"
-            )
-        if array.ndim != target.ndim:
-            raise InputError(
-                f"Cannot set tensor: Dimension mismatch. "
-                f"Got {array.ndim} but expected {target.ndim} "
-                f"for input {tensor_index}."
-            )
-        if array.shape != target.shape:
-            at = next(
-                i for i, (a, b) in enumerate(zip(array.shape, target.shape, strict=True)) if a != b
-            )
-            raise InputError(
-                f"Cannot set tensor: Dimension mismatch. "
-                f"Got {array.shape[at]} but expected {target.shape[at]} "
-                f"for dimension {at} of input {tensor_index}."
-            )
-        if tensor.is_constant:
-            raise InputError(
-                f"Cannot set tensor: tensor {tensor_index} {tensor.name!r} is a constant"
-            )
+        check_fits(tensor_index, tensor, array, self._array(tensor))
 
     def invoke(self) -> None:
         """Run the model on the contents of the inputs. Raises BusyError while it runs already."""
@@ -354,10 +300,10 @@ class Interpreter(Uncopied):
         Raises InputError for names, types or shapes that the model does not take, and BusyError
         while it runs already.
         """
-        named = self._by_name(inputs)
+        named = inputs_by_name(inputs, self.graph)
         results = self._run_as_it_is(named) if type(named) is dict else None
         if results is None:
-            outputs = self._way(named).outputs
+            outputs = call_by_names(named, self._calls).outputs
             arrays = self.computed(named, [value for _, value in outputs])
             results = {name: array for (name, _), array in zip(outputs, arrays, strict=True)}
         return results
@@ -408,9 +354,9 @@ class Interpreter(Uncopied):
 
     def _take(self, inputs: Mapping[str, Any] | Any) -> None:
         """Set the inputs to a caller's arrays."""
-        by_name = self._by_name(inputs)
-        named = zip(self._way(by_name).inputs, self.graph.inputs, strict=True)
-        arrays = [_as_array(value, by_name[name]) for name, value in named]
+        by_name = inputs_by_name(inputs, self.graph)
+        named = zip(call_by_names(by_name, self._calls).inputs, self.graph.inputs, strict=True)
+        arrays = [as_array(value, by_name[name]) for name, value in named]
         for number, array in zip(self._inputs, arrays, strict=True):
             place = self._places.get(number)
             if place is None or place.shape != array.shape:
@@ -418,45 +364,11 @@ class Interpreter(Uncopied):
         try:
             self._allocate()
         except ShapeError as error:
-            raise self._wrong_shapes(error) from error
+            raise wrong_shapes(self._shapes, error) from error
         for number, array in zip(self._inputs, arrays, strict=True):
             self._set(number, array)
 
-    def _by_name(self, inputs: Mapping[str, Any] | Any) -> Mapping[str, Any]:
-        if type(inputs) is dict:
-            return inputs
-        is_array = type(inputs) is np.ndarray  # the other question takes 400 ns
-        is_named = not is_array and isinstance(inputs, Mapping)
-        return inputs if is_named else {self._only_input().name: inputs}
-
-    def _way(self, arguments: Mapping[str, Any]) -> Way:
-        """Find the way to call the graph that these names are. Raises InputError for none."""
-        for call in self._ways:
-            if arguments.keys() == set(call.inputs):
-                return call
-        if not self._ways:
-            raise InputError("inputs share a name: give them by set_tensor and call invoke")
-        known = " or ".join(str(sorted(call.inputs)) for call in self._ways)
-        raise InputError(f"the inputs are {known}, given were {sorted(arguments)}")
-
-    def _wrong_shapes(self, error: ShapeError) -> LucioleError:
-        """Name the input that is not as the model has it, where a shape does not fit further on."""
-        changed = [(v, s) for v, s in self._shapes.items() if not compatible(v.shape, s)]
-        if not changed:
-            return error
-        value, shape = changed[0]
-        return ShapeError(
-            f"input {called(value)!r} is {shape_text(value.shape)}, "
-            f"given was {shape_text(shape)}: {error}"
-        )
-
     # ---------------------------------------------------------------------- privately
-    def _only_input(self) -> Value:
-        if len(self.graph.inputs) != 1:
-            names = sorted(v.name for v in self.graph.inputs)
-            raise InputError(f"the model has {len(names)} inputs {names}: give a dictionary")
-        return self.graph.inputs[0]
-
     def _value(self, number: int) -> Value:
         count = len(self.graph.values)
         if number not in range(count):
@@ -495,82 +407,9 @@ class Interpreter(Uncopied):
             self._ran = True
 
     def _details(self, value: Value) -> TensorDetails:
-        q = value.quantization
-        scales, points = stored_parameters(value)
-        zeros = points.astype(np.int32) if len(points) else np.zeros(len(scales), np.int32)
         settled = self._plan.shape(value) if self._plan else None
         shape = self._shapes.get(value, value.dims) if settled is None else settled
-        return {
-            "name": value.name,
-            "index": self.graph.values.index(value),
-            "shape": np.array(shape, np.int32),
-            "shape_signature": np.array([-1 if n is None else n for n in value.shape], np.int32),
-            "dtype": _scalar_type(value.dtype),
-            "quantization": (float(scales[0]), int(zeros[0])) if len(scales) == 1 else (0.0, 0),
-            "quantization_parameters": {
-                "scales": scales,
-                "zero_points": zeros,
-                "quantized_dimension": 0 if q is None else q.quantized_dimension,
-                "block_size": 0,  # no kernel takes tensors that are quantized in blocks
-            },
-            "sparsity_parameters": {},
-        }
-
-
-class _Ends(NamedTuple):
-    """Inputs and outputs by name with the arrays that hold them as long as the plan, and the
-    function that runs it.
-    """
-
-    inputs: list[tuple[str, Array]]
-    outputs: list[tuple[str, Array]]
-    run: Callable[[], object]
-
-
-def _ends(plan: Plan, values: Sequence[Value], calls: Sequence[Way]) -> dict[str | None, _Ends]:
-    """Prepare the ways to call a graph, by the name of each input (None where there is none); not
-    where an output makes room for others, or has extents that a run decides on, and where an input
-    is a constant, which nobody may set.
-    """
-    ends: dict[str | None, _Ends] = {}
-    for call in calls if not any(value.is_constant for value in values) else ():
-        inputs = _held(plan, zip(call.inputs, values, strict=True))
-        outputs = _held(plan, call.outputs)
-        if len(inputs) == len(values) and len(outputs) == len(call.outputs):
-            names: list[str | None] = [*call.inputs]
-            for name in names or [None]:
-                ends.setdefault(name, _Ends(inputs, outputs, plan.call))
-    return ends
-
-
-def _held(plan: Plan, named: Iterable[tuple[str, Value]]) -> list[tuple[str, Array]]:
-    """Pair names with the arrays that hold their tensors, where there are arrays."""
-    pairs = ((name, _numbers(plan, value)) for name, value in named)
-    return [(name, array) for name, array in pairs if array is not None]
-
-
-def _numbers(plan: Plan, value: Value) -> Array | None:
-    """Return the array that holds a tensor, None for texts: those must be counted."""
-    return None if value.dtype == TensorType.STRING else plan.array(value)
-
-
-def _as_array(value: Value, contents: Any) -> Array:
-    """Take a caller's contents of a tensor as an array. Raises InputError for objects that are no
-    texts.
-    """
-    if value.dtype != TensorType.STRING:
-        return np.asarray(contents)
-    try:
-        return strings.given(contents)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"Cannot set tensor {called(value)!r} of STRING: {error}") from None
-
-
-def _scalar_type(dtype: TensorType) -> DTypeLike:
-    """Find the type that LiteRT's dictionaries have."""
-    if dtype == TensorType.STRING:
-        return np.bytes_
-    return NUMPY[dtype].type if dtype in NUMPY else np.object_
+        return details_of(value, self.graph.values.index(value), shape)
 
 
 def _has_state(graph: Graph) -> bool:
@@ -579,17 +418,3 @@ def _has_state(graph: Graph) -> bool:
     return any(v.is_variable for g in graphs for v in g.values) or any(
         op.stateful for g in graphs for op in g.ops
     )
-
-
-def _lasting(plan: Plan, graph: Graph) -> dict[int, Array]:
-    """Return the arrays of inputs and outputs by number: they stay the same as long as the plan."""
-    numbers = {value: number for number, value in enumerate(graph.values)}
-    ends = [v for v in (*graph.inputs, *graph.outputs) if not v.is_constant]
-    arrays = {numbers[v]: _numbers(plan, v) for v in ends}
-    return {number: array for number, array in arrays.items() if array is not None}
-
-
-def _ends_text(values: Sequence[Value]) -> str:
-    """Write inputs or outputs, the first few of them."""
-    shown = [repr(value) for value in values[:_MOST_SHOWN]]
-    return ", ".join([*shown, "..."] if len(values) > _MOST_SHOWN else shown)

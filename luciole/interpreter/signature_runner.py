@@ -5,11 +5,12 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from luciole.interpreter.details import TensorDetails
 from luciole.interpreter.errors import InputError
 from luciole.ir import Array, Signature, Value
 
 if TYPE_CHECKING:
-    from luciole.interpreter.interpreter import Interpreter, TensorDetails
+    from luciole.interpreter.interpreter import Interpreter
 
 
 class SignatureRunner:
