@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,6 @@ from luciole.interpreter.observe import Observer
 from luciole.interpreter.schedule import Schedule
 from luciole.interpreter.settle import Settled
 from luciole.interpreter.steps import Step
-from luciole.interpreter.tails import Tail
 from luciole.interpreter.uncopied import Uncopied
 from luciole.ir import Array, GraphError, Value
 from luciole.ir.analysis.layout import Layout
@@ -23,6 +23,31 @@ from luciole.ir.strings import OBJECTS, blank
 from luciole.ir.value import shape_text
 from luciole.kernels.core.contract import NativeStep
 from luciole.kernels.core.meter import Meter
+
+
+class Late(Protocol):
+    """Steps behind a plan's own that are planned while these run, see ``tails``."""
+
+    @property
+    def length(self) -> int:
+        """How many steps of the plan these are."""
+
+    @property
+    def plan(self) -> Plan | None:
+        """Plan that the steps are compiled to, None as long as the references run."""
+
+    @property
+    def steps(self) -> list[Step]:
+        """The steps as they are run for the present key."""
+
+    def run(self) -> None:
+        """Run every step."""
+
+    def run_timed(self) -> NDArray[np.int64]:
+        """Run every step and return the nanoseconds that each took."""
+
+    def leave(self) -> None:
+        """Forget results of the last run."""
 
 
 class Plan(Uncopied):
@@ -40,7 +65,7 @@ class Plan(Uncopied):
         steps: list[Step],
         crew: Crew | None,
         meter: Meter,
-        tail: Tail | None = None,
+        tail: Late | None = None,
     ) -> None:
         self._own_steps = steps
         self._tail = tail

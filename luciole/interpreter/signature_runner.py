@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from luciole.interpreter.details import TensorDetails
 from luciole.interpreter.errors import InputError
-from luciole.ir import Array, Signature, Value
+from luciole.ir import Array, Graph, Signature, Value
 
-if TYPE_CHECKING:
-    from luciole.interpreter.interpreter import Interpreter
+
+class Runs(Protocol):
+    """An interpreter of a signature's graph."""
+
+    graph: Graph
+
+    def computed(self, inputs: Mapping[str, Any], values: Sequence[Value], /) -> list[Array]:
+        """Run the graph on arrays by input name; return copies of tensors."""
+
+    def get_tensor_details(self) -> list[TensorDetails]:
+        """Return LiteRT's dictionaries of all tensors."""
 
 
 class SignatureRunner:
@@ -18,7 +28,7 @@ class SignatureRunner:
     in alphabetical order.
     """
 
-    def __init__(self, interpreter: Interpreter, signature: Signature) -> None:
+    def __init__(self, interpreter: Runs, signature: Signature) -> None:
         self._interpreter = interpreter
         self._signature = signature
 

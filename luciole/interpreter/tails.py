@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luciole.interpreter.contents import Contents
 from luciole.interpreter.crew import Crew
+from luciole.interpreter.plan import Plan
 from luciole.interpreter.schedule import Schedule
 from luciole.interpreter.steps import Step
 from luciole.ir import Array, Graph, Op, TensorType, Value
@@ -19,16 +19,13 @@ from luciole.kernels.core.meter import Meter
 from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.core.registry import find_native, find_stateful
 
-if TYPE_CHECKING:
-    from luciole.interpreter.plan import Plan
-
 MOST_DECIDING = 64
 """Elements of an operand by whose contents extents are told apart."""
 
 DEEPEST = 8
 """Tails of tails: another one begins where extents depend on what was computed just before."""
 
-PlanTail = Callable[[Graph, Mapping[Value, Array]], "Plan"]
+PlanTail = Callable[[Graph, Mapping[Value, Array]], Plan]
 """Plan a graph of which some tensors have places already: these arrays."""
 
 

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from luciole.exporters.onnx.elements import onnx_type
+from luciole.exporters.onnx.errors import RefusedError
 from luciole.exporters.onnx.nodes import Body, Node, Term
 from luciole.ir import Array, Graph, Shape, TensorType, Value
 from luciole.ir.dtypes import NUMPY
-from luciole.ir.errors import LucioleError
 from luciole.ir.ops.quantize import Dequantize
 from luciole.ir.sparsity import dense
 from luciole.ir.value import UNRANKED
@@ -34,10 +35,6 @@ END = (1 << 63) - 1
 """ONNX's number for the end of any axis."""
 Cut = tuple[int, int, int, int]
 """An axis, where a part of it starts and stops, and the step."""
-
-
-class RefusedError(LucioleError):
-    """Why ONNX cannot say an operator."""
 
 
 @dataclass
@@ -202,8 +199,6 @@ class Building:
 
     def cast(self, term: Term, dtype: TensorType) -> Term:
         """Append a conversion to another element type."""
-        from luciole.exporters.onnx.elements import onnx_type
-
         return self.add("Cast", term, to=onnx_type(dtype))
 
     def reshape(self, term: Term, *extents: int) -> Term:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from luciole.exporters.onnx.building import RefusedError
+from luciole.exporters.onnx.errors import RefusedError
 from luciole.ir import Array, TensorType
 from luciole.ir.dtypes import pack
 from luciole.schema.onnx_dialect import NUMBERS

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from luciole.exporters.onnx.building import Building, RefusedError
+from luciole.exporters.onnx.building import Building
 from luciole.exporters.onnx.elements import FOUR_BITS, SINCE_FOUR_BITS, onnx_type
+from luciole.exporters.onnx.errors import RefusedError
 from luciole.exporters.onnx.nodes import Term
 from luciole.exporters.onnx.rules import rules
 from luciole.ir import Graph, Model, Op, TensorType, Value

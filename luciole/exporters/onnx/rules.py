@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache, wraps
 from typing import Any, TypeVar
 
-from luciole.exporters.onnx.building import Building, RefusedError, data_of, to_first
+from luciole.exporters.onnx.building import Building, data_of, to_first
+from luciole.exporters.onnx.errors import RefusedError
 from luciole.exporters.onnx.nodes import Term
 from luciole.ir import Op, Value
 from luciole.ir.ops.pool_2d import AveragePool2D

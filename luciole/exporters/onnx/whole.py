@@ -8,7 +8,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from luciole.exporters.onnx.building import Building, RefusedError, Shared
+from luciole.exporters.onnx.building import Building, Shared
+from luciole.exporters.onnx.errors import RefusedError
 from luciole.exporters.onnx.functions import functions
 from luciole.exporters.onnx.nodes import Term, assign_names, drop_unused
 from luciole.exporters.onnx.preparing import prepared

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from luciole.exporters.onnx.building import Building, RefusedError
+from luciole.exporters.onnx.building import Building
+from luciole.exporters.onnx.errors import RefusedError
 from luciole.exporters.onnx.nodes import Term
 from luciole.exporters.onnx.rules import elementwise
 from luciole.ir.ops.activations import (

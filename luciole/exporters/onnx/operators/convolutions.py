@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from luciole.exporters.onnx.building import Building, RefusedError, ints_of
+from luciole.exporters.onnx.building import Building, ints_of
+from luciole.exporters.onnx.errors import RefusedError
 from luciole.exporters.onnx.nodes import Term
 from luciole.exporters.onnx.operators.activations import activated
 from luciole.exporters.onnx.rules import rule

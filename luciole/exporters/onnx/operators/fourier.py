@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from luciole.exporters.onnx.building import Building, RefusedError, ints_of
+from luciole.exporters.onnx.building import Building, ints_of
+from luciole.exporters.onnx.errors import RefusedError
 from luciole.exporters.onnx.nodes import Term
 from luciole.exporters.onnx.rules import rule
 from luciole.ir import TensorType

@@ -7,12 +7,12 @@ import numpy as np
 from luciole.exporters.onnx.building import (
     END,
     Building,
-    RefusedError,
     constant_of,
     ints_of,
     known_shape,
     to_first,
 )
+from luciole.exporters.onnx.errors import RefusedError
 from luciole.exporters.onnx.nodes import Term
 from luciole.exporters.onnx.operators.activations import activated
 from luciole.exporters.onnx.rules import rule

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from luciole.exporters.onnx.building import Building, RefusedError
+from luciole.exporters.onnx.building import Building
+from luciole.exporters.onnx.errors import RefusedError
 from luciole.exporters.onnx.nodes import Term
 from luciole.exporters.onnx.operators.activations import activated
 from luciole.exporters.onnx.operators.convolutions import bias_of

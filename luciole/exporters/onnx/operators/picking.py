@@ -6,11 +6,11 @@ import numpy as np
 
 from luciole.exporters.onnx.building import (
     Building,
-    RefusedError,
     constant_of,
     ints_of,
     known_shape,
 )
+from luciole.exporters.onnx.errors import RefusedError
 from luciole.exporters.onnx.nodes import Term
 from luciole.exporters.onnx.rules import rule
 from luciole.ir import TensorType, Value

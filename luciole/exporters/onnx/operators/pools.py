@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from luciole.exporters.onnx.building import Building, RefusedError, to_first
+from luciole.exporters.onnx.building import Building, to_first
+from luciole.exporters.onnx.errors import RefusedError
 from luciole.exporters.onnx.nodes import Term
 from luciole.exporters.onnx.operators.activations import activated
 from luciole.exporters.onnx.operators.convolutions import padded

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from luciole.exporters.onnx.building import Building, RefusedError, constant_of
+from luciole.exporters.onnx.building import Building, constant_of
+from luciole.exporters.onnx.errors import RefusedError
 from luciole.exporters.onnx.nodes import Term
 from luciole.exporters.onnx.preparing import why_unlike
 from luciole.exporters.onnx.rules import rule

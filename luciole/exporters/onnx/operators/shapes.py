@@ -46,7 +46,7 @@ def densify(k: Building, op: Densify) -> Term:
 @rule(Bitcast)
 def bitcast(k: Building, op: Bitcast) -> Term:
     """Pass on where the type stays: ONNX has this operator since opset 26 alone."""
-    from luciole.exporters.onnx.building import RefusedError
+    from luciole.exporters.onnx.errors import RefusedError
 
     if op.x.dtype != op.output.dtype:
         raise RefusedError("ONNX does not read a tensor's bits as another type")

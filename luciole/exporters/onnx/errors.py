@@ -1,0 +1,9 @@
+"""Say why ONNX cannot say an operator."""
+
+from __future__ import annotations
+
+from luciole.ir import LucioleError
+
+
+class RefusedError(LucioleError):
+    """Why ONNX cannot say an operator."""
