@@ -355,3 +355,18 @@ def test_a_custom_code_stays_on_one_line() -> None:
     op = UnknownOp(32, [Graph().add_input("x", (1,))], custom_code="A\nB\x1b")
     assert op.kind == r"CUSTOM(A\nB\x1b)"
     assert str(op) == r"CUSTOM(A\nB\x1b) ''"
+
+
+def test_an_operator_gives_the_parts_that_it_has_and_refuses_others() -> None:
+    x = Value("x", TensorType.FLOAT32, (1, 4))
+    layer = FullyConnected(x, Value("weights", TensorType.FLOAT32, (2, 4)))
+    assert layer.required(0) is x
+    assert layer.quantized_as.weight == "weights"
+    with pytest.raises(GraphError, match=r"operand 2 is absent$"):
+        layer.required(2)
+    with pytest.raises(GraphError, match=r"is in no graph$"):
+        _ = layer.own_graph
+    with pytest.raises(GraphError, match=r"is never quantized$"):
+        _ = UnknownOp(1).quantized_as
+    _, graph = chain()
+    assert graph.ops[0].own_graph is graph

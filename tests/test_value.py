@@ -7,8 +7,18 @@ import pytest
 
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
-from luciole.ir import Array, Buffer, Graph, GraphError, Model, Shape, TensorType, Value
-from luciole.ir.dtypes import NUMPY, PACKED, byte_count, pack, tensor_type, unpack
+from luciole.ir import (
+    Array,
+    Buffer,
+    Graph,
+    GraphError,
+    LucioleError,
+    Model,
+    Shape,
+    TensorType,
+    Value,
+)
+from luciole.ir.dtypes import NUMPY, PACKED, byte_count, limits_of, pack, tensor_type, unpack
 from luciole.ir.ops.elementwise_unary import Abs
 from luciole.ir.value import compatible, element_count, shape_text
 from luciole.schema.tables import SparsityParameters
@@ -326,3 +336,16 @@ def test_byte_counts() -> None:
     assert byte_count(TensorType.COMPLEX128, 1) == 16
     assert byte_count(TensorType.STRING, 3) is None
     assert byte_count(TensorType.GGML_Q4_0, 32) is None
+
+
+def test_contents_refuses_what_is_no_constant() -> None:
+    constant = Graph("main").add_constant("c", octets(3))
+    assert constant.contents.tolist() == octets(3).tolist()
+    with pytest.raises(GraphError, match=r"^tensor 'x' is no constant with contents$"):
+        _ = Value("x", TensorType.FLOAT32, (3,)).contents
+
+
+def test_limits_of_refuses_what_are_no_integers() -> None:
+    assert {dtype: limits_of(dtype) for dtype in LIMITS} == LIMITS
+    with pytest.raises(LucioleError, match=r"^FLOAT32 is no type of integers$"):
+        limits_of(TensorType.FLOAT32)
