@@ -1,4 +1,4 @@
-"""Say why ONNX cannot say an operator."""
+"""Refuse operators that ONNX has no form of."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from luciole.ir import LucioleError
 
 
 class RefusedError(LucioleError):
-    """Why ONNX cannot say an operator."""
+    """An operator that ONNX has no form of; the sentence gives the reason."""

@@ -1,4 +1,4 @@
-"""Build the compiled steps of operators; where there is none, say why."""
+"""Build the compiled steps of operators, or return the reasons why there are none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from luciole.kernels.core.registry import find_native, find_stateful_native, no_
 
 
 def build_native(op: Op, context: Context) -> NativeStep | Declined:
-    """Build an operator's compiled step; where there is none, or its builder declines, say why.
+    """Build an operator's compiled step; where there is none, or its builder declines, the reason.
 
     Whatever the graph says of extents, the operator's rules hold for the arrays: raises ShapeError
     where they do not, and ExecutionError where a kernel would touch more than these. Both name the

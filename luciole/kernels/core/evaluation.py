@@ -12,7 +12,7 @@ from luciole.kernels.core.registry import find_reference, find_stateful
 
 
 def has_kernel(op: Op) -> bool:
-    """Tell whether an operator has a kernel for its operands as they are."""
+    """Return whether an operator has a kernel for its operands as they are."""
     try:
         return find_stateful(op) is not None or bool(find_reference(op))
     except UnsupportedError:

@@ -1,4 +1,4 @@
-"""Say why an operator is not compiled: the reason that its builder returns, or else what shows."""
+"""Give the reason for which an operator is not compiled: its builder's, or else what shows."""
 
 from __future__ import annotations
 
