@@ -41,7 +41,7 @@ from tests.boards.firmware import BOARDS
 
 _SIDES = ("input", "output")
 NAMES = {"m0plus": "cortex-m0plus", "m4": "cortex-m4"}
-WIDTHS = (*LEARNED_OPTIONS, "dynamic", "int8", "int8x4", "float")
+WIDTHS = (*LEARNED_OPTIONS, "dynamic:int8", "int:w8a8", "int:w4a8", "float")
 Make = Callable[[Graph, np.random.Generator, Sequence[int]], Op]
 
 
@@ -136,8 +136,8 @@ def quantized(model: Model, width: str) -> Model:
         return model
     (x,) = model.graph.inputs
     data = np.random.default_rng(1).normal(size=(40, *x.dims[1:])).astype(np.float32)
-    if width == "int8":
-        how = UniformOptions(rounding="nearest", input_type=width, output_type=width)
+    if width == "int:w8a8":
+        how = UniformOptions(rounding="nearest", input_type="int8", output_type="int8")
         return luciole.quantize(model, data, how, proof=False).model
     return luciole.quantize(
         model, data, config=recipe({model.graph.ops[0].name: width}), proof=False
@@ -195,7 +195,7 @@ def _entry(
         model = model_of(make, shape)
         op = model.graph.ops[0]
         try:
-            found = instructions(quantized(model, width), board, width == "int8")
+            found = instructions(quantized(model, width), board, width == "int:w8a8")
         except LucioleError as refused:
             print(f"  {refused}", file=sys.stderr)
             found = None
@@ -205,7 +205,9 @@ def _entry(
         rows.append((*sizes, float(macs(op) or 0)) if kind in LAYERS else (sizes[_RULING[kind]],))
         counts.append(found)
     costs, error = fitted(rows, counts)
-    print(f"{kind:18s} {width:8s} {counts}  error {100 * error:.0f} %", file=sys.stderr, flush=True)
+    print(
+        f"{kind:18s} {width:12s} {counts}  error {100 * error:.0f} %", file=sys.stderr, flush=True
+    )
     names = ("input", "output", "mac") if kind in LAYERS else (_SIDES[_RULING[kind]],)
     each = {name: round(cost, 3) for name, cost in zip(names, costs, strict=True) if cost}
     return {"kind": kind, "width": width, **each}

@@ -22,14 +22,24 @@ import luciole
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
 from luciole.interpreter.records import outputs_of
+from luciole.lquantizer.assignment.layer_format import levels_format
 from luciole.lquantizer.search.begin import split
 from luciole.lquantizer.search.options import SearchOptions
-from luciole.lquantizer.search.space import Space, recipe
+from luciole.lquantizer.search.space import Space, is_learned, recipe
 from luciole.tools.data.load import Data, load_data
 
 BOX = (28_000, 70_000)
 LOWEST = 30.0
-NARROW = ("w1a1", "w1a2", "w1a4", "w2a2", "w2a4", "w3a3", "w4a4", "dynamic")
+NARROW = (
+    "levels:w1a1",
+    "levels:w1a2",
+    "levels:w1a4",
+    "levels:w2a2",
+    "levels:w2a4",
+    "levels:w3a3",
+    "levels:w4a4",
+    "dynamic:int8",
+)
 """The uniform networks that the study of the search has."""
 
 Row = Mapping[str, Any]
@@ -109,7 +119,7 @@ def claims(report: Row) -> None:
 def _bits(option: str) -> int:
     if option == "float":
         return 32
-    return int(option[1]) if option[0] == "w" and option[1].isdigit() else 8
+    return levels_format(option).weights if is_learned(option) else 8
 
 
 def main() -> None:

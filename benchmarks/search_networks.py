@@ -20,7 +20,16 @@ from luciole.lquantizer.search.options import SearchOptions
 from luciole.lquantizer.search.result import SearchResult
 
 NETWORKS = ("mbnet", "cnn", "lstm", "transformer", "autoencoder")
-FEW = ("w1a2", "w2a2", "w2a4", "w3a4", "w4a8", "dynamic", "dynamic4", "float")
+FEW = (
+    "levels:w1a2",
+    "levels:w2a2",
+    "levels:w2a4",
+    "levels:w3a4",
+    "levels:w4a8",
+    "dynamic:int8",
+    "dynamic:int4",
+    "float",
+)
 """What layers may be."""
 
 

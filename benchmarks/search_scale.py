@@ -22,11 +22,12 @@ from typing import Any
 
 import numpy as np
 
+from luciole.lquantizer.assignment.layer_format import Levels, parse
 from luciole.lquantizer.search.cluster import Cluster
 from luciole.lquantizer.search.evaluate import Alone, Figures
 from luciole.lquantizer.search.runners import Outcome, Runner, Task
 from luciole.lquantizer.search.search import Budget, Goal, Search
-from luciole.lquantizer.search.space import OPTIONS, Gene, Space, is_learned
+from luciole.lquantizer.search.space import OPTIONS, Gene, Space
 from luciole.lquantizer.search.storage import Storage
 
 Times = list[tuple[float, float]]
@@ -47,7 +48,10 @@ def stand_in(layers: int) -> tuple[Space, list[Alone]]:
         genes.append(Gene((f"layer{number}",), OPTIONS, measured=(f"layer{number}",)))
         for option in OPTIONS:
             wide = float(np.exp(chance.normal(0, 0.2)))
-            bits, inputs = (int(option[1]), int(option[3])) if is_learned(option) else (8, 8)
+            format = parse(option)
+            bits, inputs = 8, 8
+            if isinstance(format, Levels):
+                bits, inputs = format.weights, format.inputs or 8
             loss = weak * wide * (4.0**-bits + 4.0**-inputs) if option != "float" else 0.0
             size = weights * (bits - 32) // 8 if option != "float" else 0
             alone.append(Alone(genes[-1].layers[0], option, size, float(loss), 0.0, "plain"))

@@ -26,7 +26,7 @@ from luciole.lquantizer.search.space import Space
 from luciole.lquantizer.search.workers import Workers
 from luciole.tools.data.load import load_data
 
-CHOICES = ("w1a4", "w2a2", "w2a4", "w3a4")
+CHOICES = ("levels:w1a4", "levels:w2a2", "levels:w2a4", "levels:w3a4")
 WAY = "output-aware, refit 0.5"
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,9 +24,10 @@ from luciole.interpreter.records import Track
 from luciole.ir import Array, Model
 from luciole.ir.names import by_own_names
 from luciole.ir.passes.canonical.unroll_unidirseqlstm import unroll_unidirseqlstm, whole_lstms
-from luciole.lquantizer import FitOptions, Result, Rounded, UniformOptions
+from luciole.lquantizer import FitOptions, Result, Rounded, Settings, UniformOptions
 from luciole.lquantizer.assignment.choosing import Options, options_for
-from luciole.lquantizer.assignment.options import Choices
+from luciole.lquantizer.assignment.options import ConfigSource, MethodName, RangesSource
+from luciole.lquantizer.assignment.schemes import Granularity, Rescale, Rounding
 from luciole.lquantizer.rewrite.batch_norm import BatchNorm, Normalized
 from luciole.lquantizer.search.begin import search_network
 from luciole.lquantizer.search.options import SearchOptions
@@ -96,27 +97,68 @@ def quantize(
     data: Data | None = None,
     options: Options | None = None,
     *,
+    scheme: str | None = None,
+    encode_bits: int | str | None = None,
+    input_bits: int | None = None,
+    weight_bits: int | None = None,
+    uniform: bool = False,
+    weights_only: bool = False,
+    all_layers: bool = False,
+    spared: str | None = None,
+    unroll_lstms: bool = False,
+    method: MethodName | None = None,
+    settings: Settings | None = None,
+    target_size: int | None = None,
+    target_drop: float | None = None,
+    levels_only: bool = False,
+    config: ConfigSource | None = None,
+    recipe: ConfigSource | None = None,
+    compatible: Literal["one"] | None = None,
+    granularity: Granularity | Literal["layer"] | None = None,
+    ranges: str | None = None,
+    ranges_from: RangesSource | None = None,
+    rounding: Rounding | None = None,
+    rescale: Rescale | None = None,
+    symmetric: bool = False,
+    input_type: str | None = None,
+    output_type: str | None = None,
+    exponent: int | None = None,
+    mantissa: int | None = None,
+    scaled: bool = False,
+    layers_only: bool = False,
+    per_layer: bool = False,
+    seed: int | None = None,
     labels: Array | None = None,
     judges: Data | None = None,
     proof: bool = True,
     track: Track | None = None,
-    **choices: Unpack[Choices],
 ) -> Result:
-    """Quantize a model's dense layers and convolutions to learned levels, or with a ``scheme``
-    ("int8", "uint8", "w4a8", "int16x8", "w4a16", "dynamic", "dynamic4", "weights", "weights4",
-    "float16", "from_fake_quant") the whole network to uniform integers; those from "dynamic" on
-    need no data ("dynamic4" and "weights4" learn from some), nor do the others with ``ranges_from``
-    and ``rounding="nearest"``. "w4a4" and the like ("w1a1" to "w4a7") are evenly spaced levels, as
-    ``uniform=True`` makes of learned ones, and int8 beside them. ``config`` may be a recipe of AI
-    Edge Quantizer or a configuration of Samsung ONE. The scheme "minifloat" rounds all numbers to
-    floats of ``exponent`` and ``mantissa`` bits.
+    """Quantize a model: its dense layers and convolutions to learned levels, unless a ``scheme``
+    asks for another format.
 
-    ``data`` are unlabelled samples: arrays by input name (one array alone for a model with one
-    input) whose first axis counts them; uint8 and float64 will do for float32. What to do is said
-    by ``options``, a FitOptions, PublishedOptions, UniformOptions, MinifloatOptions or OneOptions,
-    or by their fields as keywords (``compatible="one"`` for the last); ``method`` then names the
-    class: "fit" (keeps each layer's output close) unless it is "published" (the baseline, for dense
-    layers). ``labels`` [records] are minded by the search of minifloats alone.
+    ``scheme`` is the word of a format that layers get: "int:w8a8" (or "int8"), "uint:w8a8"
+    ("uint8"), "int:w4a8", "int:w8a16" ("int16x8"), "int:w4a16", "dynamic:int8" ("dynamic"),
+    "dynamic:int4" ("dynamic4"), "weights:int8" ("weights"), "weights:int4" ("weights4"),
+    "float16", "even:w4a4", "levels:w2a4", "minifloat:4,4". "mixed" chooses layer by layer,
+    "from_fake_quant" reads the file's FAKE_QUANT operators. Integers between operators learn from
+    data, unless there are ``ranges_from`` and ``rounding="nearest"``.
+
+    What else there is to choose goes with some of them:
+
+    - learned levels: ``encode_bits`` (3 or "levels:w2a4"), ``input_bits`` and
+      ``weight_bits``, ``uniform`` (evenly spaced), ``weights_only``, ``all_layers``, ``spared``,
+      ``unroll_lstms``, ``method``, ``settings``, ``target_size`` or ``target_drop`` with
+      ``levels_only``: fields of FitOptions, PublishedOptions
+    - integers: ``granularity``, ``ranges``, ``ranges_from``, ``rounding``, ``rescale``,
+      ``symmetric``, ``input_type``, ``output_type``, ``target_drop``: fields of UniformOptions
+    - minifloats: ``exponent``, ``mantissa``, ``scaled``, ``layers_only``, ``target_drop``,
+      ``per_layer``: fields of MinifloatOptions
+    - all: ``config`` (once ``recipe``) for single layers, also a recipe of AI Edge Quantizer or a
+      configuration of Samsung ONE, whose numbers ``compatible="one"`` asks for; ``seed``
+
+    ``options`` are such fields as an object. ``data`` are unlabelled samples: arrays by input name
+    (one array alone for a model with one input) whose first axis counts them; uint8 and float64
+    will do for float32. ``labels`` [records] are minded by the search of minifloats alone.
 
     The bytes of the new model's file are judged (``result.proof``) by ``judges``, samples like the
     data, or by a tenth of the data, which is then not learned from; by all where there are fewer
@@ -125,7 +167,19 @@ def quantize(
     nothing qualifies, the data cannot be used or choices do not go together, InputError for data
     whose names, types or shapes the model does not take.
     """
-    options = _options(options, choices)
+    chosen = _options(options, locals())
+    return _quantized(model, data, chosen, labels, judges, proof, track)
+
+
+def _quantized(
+    model: Path_ | Model,
+    data: Data | None,
+    options: Options,
+    labels: Array | None,
+    judges: Data | None,
+    proof: bool,
+    track: Track | None,
+) -> Result:
     model = _opened(model)
     samples, others = (_given(model, each) for each in (data, judges))
     result = quantized(Task(model, samples, labels, track, others, proof), options)
@@ -133,8 +187,16 @@ def quantize(
     return result
 
 
-def _options(options: Options | None, choices: Choices) -> Options:
-    """Take options, or what keywords stand for. Raises TypeError for both at once."""
+_NO_CHOICES = ("model", "data", "options", "labels", "judges", "proof", "track")
+"""Parameters that say nothing of the format."""
+
+
+def _options(options: Options | None, parameters: Mapping[str, object]) -> Options:
+    """Take options, or what the choices among a call's parameters stand for. Raises TypeError for
+    both at once.
+    """
+    choices = {n: c for n, c in parameters.items() if n not in _NO_CHOICES}
+    choices = {n: c for n, c in choices.items() if c is not None and c is not False}
     if options is not None and choices:
         raise TypeError(f"give options or keywords, not both: {', '.join(sorted(choices))}")
     return options or options_for(choices)
@@ -163,8 +225,16 @@ def sensitivity(
     data: Data | None = None,
     options: UniformOptions | None = None,
     *,
+    scheme: str | None = None,
+    config: ConfigSource | None = None,
+    granularity: Granularity | None = None,
+    ranges: str | None = None,
+    ranges_from: RangesSource | None = None,
+    rounding: Rounding | None = None,
+    rescale: Rescale | None = None,
+    symmetric: bool = False,
+    seed: int | None = None,
     track: Track | None = None,
-    **choices: Unpack[Choices],
 ) -> Sensitivity:
     """Measure what each layer of a float model loses in a scheme of uniform integers ("int8" unless
     it is said): alone, by its weights and by its tensors alone, and what all others lose without
@@ -174,8 +244,9 @@ def sensitivity(
     keywords. Raises what ``quantize`` does, and QuantizeError for a scheme that learns nothing
     from data.
     """
-    if options is None:
-        choices.setdefault("scheme", "int8")
+    choices = dict(locals())
+    if options is None and scheme is None:
+        choices["scheme"] = "int8"
     chosen, model = _options(options, choices), _opened(model)
     if not isinstance(chosen, UniformOptions):
         raise lquantizer.QuantizeError("sensitivity is of uniform integers: give their scheme")

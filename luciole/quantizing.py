@@ -27,7 +27,7 @@ from luciole.lquantizer import (
 )
 from luciole.lquantizer.assignment.choosing import Options
 from luciole.lquantizer.assignment.one_options import OneOptions
-from luciole.lquantizer.assignment.schemes import FLOAT, LEARNED, MIXED, SCHEMES
+from luciole.lquantizer.assignment.schemes import FLOAT, LEARNED, MIXED
 from luciole.lquantizer.calibration.doubts import doubts
 from luciole.lquantizer.compatible.one import quantize_one
 from luciole.lquantizer.judging.proving import prove
@@ -91,8 +91,7 @@ def _teaches(options: Options) -> bool:
     if isinstance(options, MinifloatOptions):
         return options.needs_data
     if isinstance(options, UniformOptions):
-        types = SCHEMES.get(options.scheme)
-        return options.takes_data or (types is not None and types.rounds_to_integers)
+        return options.takes_data or options.types.rounds_to_integers
     return not isinstance(options, OneOptions) or options.takes_data
 
 
@@ -161,7 +160,7 @@ def _fit(options: FitOptions, task: Task) -> Result:
     if config.schemes:
         return _by_scheme(options, task)
     result = _fitted(task, records, options, config)
-    if options.spared == FLOAT:
+    if options.spared_format == FLOAT:
         return result
     return lquantizer.with_integers(result, task.model, records, options, task.track)
 
@@ -176,7 +175,7 @@ def _by_scheme(options: FitOptions, task: Task) -> Result:
 def _fitted(task: Task, records: Records, options: FitOptions, config: Config) -> Result:
     """Learn levels: of the widths that were chosen, or of those that a target pays for."""
     how = (options.seed, task.track, options.unroll_lstms)
-    levels = options.levels_only or options.spared != FLOAT
+    levels = options.levels_only or options.spared_format != FLOAT
     found = (task.model, records, config)
     if options.target_size is not None:
         return for_size(*found, options.target_size, file_size, *how, levels)

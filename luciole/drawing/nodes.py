@@ -16,6 +16,7 @@ from luciole.ir.ops.lq_fully_connected import LQFullyConnected, LQLayer
 from luciole.ir.text.common import code_of, one_line, scalar, shortened
 from luciole.ir.text.options import options_by_name
 from luciole.ir.value import element_count
+from luciole.lquantizer.assignment.format_of import word_of
 from luciole.schema.enums import ActivationFunctionType
 
 Json = dict[str, Any]
@@ -50,6 +51,8 @@ def op_json(op: Op, index: int) -> Json:
     }
     if bits is not None:
         facts |= {"bits": list(bits), "badge": badge(bits)}
+    if word := word_of(op):
+        facts["badge"] = word
     activation = _activation(op)
     if activation:
         facts["activation"] = activation
@@ -81,7 +84,7 @@ def end_json(value: Value, what: str, index: int) -> Json:
 
 
 def badge(bits: Bits) -> str:
-    """Write ``W3 A3``: bits of weights and of activations."""
+    """Write ``W3 A3``: bits of weights and of activations that have no word."""
     return f"W{bits.weights}" + ("" if bits.input is None else f" A{bits.input}")
 
 

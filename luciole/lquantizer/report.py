@@ -70,6 +70,9 @@ class LayerReport:
     """Signal-to-noise ratio in dB after each stage, on held-back records: ``baseline`` (the
     published form), ``offset`` (offsets and corrected bias too), ``output_aware`` (the fit) and
     ``fine_tuned``."""
+    format: str = "float"
+    """The format that it has in the file, as a word of ``assignment.layer_format``; empty where
+    there is none."""
 
 
 @dataclass
@@ -137,7 +140,7 @@ class Report(Shown):
         done = [layer for layer in self.layers if layer.skipped is None]
         stages = list(dict.fromkeys(stage for layer in done for stage in layer.stages))
         head = [_HEADINGS.get(stage, stage) for stage in stages] or ["signal/noise"]
-        return [("layer", "bits", *head, "bytes"), *(_row(layer, stages) for layer in done)]
+        return [("layer", "format", *head, "bytes"), *(_row(layer, stages) for layer in done)]
 
     def left_alone(self) -> dict[str, list[str]]:
         """Group the layers that were left alone by the reason."""
@@ -174,12 +177,10 @@ _HEADINGS = {"output_aware": "fit", "fine_tuned": "tuned"}
 
 
 def _row(layer: LayerReport, stages: Sequence[str]) -> tuple[str, ...]:
-    """Write bits as w2a3: 2 for weights and 3 for inputs, w2 where inputs stay float."""
-    bits = f"w{layer.weight_bits}" + ("" if layer.input_bits is None else f"a{layer.input_bits}")
     ratios = [layer.stages.get(stage) for stage in stages] if stages else [layer.snr_db]
     shown = ["" if ratio is None else f"{ratio:.1f}" for ratio in ratios]
     size = f"{layer.bytes_before:,} -> {layer.bytes_after:,}"
-    return (one_line(layer.short or layer.name), bits, *shown, size)
+    return (one_line(layer.short or layer.name), layer.format, *shown, size)
 
 
 def error_of(wanted: Array, found: Array) -> tuple[float, float | None]:

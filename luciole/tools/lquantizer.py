@@ -53,12 +53,16 @@ def main(
     parser = parser_for(program, __doc__ or "")
     parser.epilog = _EXAMPLE
     needed = parser.add_argument_group("files")
-    needed.add_argument("--input-model", required=True, metavar="FILE", help=a_model())
+    needed.add_argument("model", nargs="?", metavar="MODEL", help=a_model())
+    needed.add_argument("--input-model", metavar="FILE", help="the same")
     needed.add_argument(
-        "--output-model", required=True, metavar="FILE", help="the .circle file to write"
+        *("--output-model", "--output", "-o"),
+        required=True,
+        metavar="FILE",
+        help="the .circle file to write",
     )
     needed.add_argument(
-        "--input-data",
+        *("--input-data", "--data"),
         required=True,
         metavar="DATA",
         help="unlabelled records: ONE's HDF5, .npz[:array], .npy, a folder, a list file",
@@ -78,9 +82,13 @@ def main(
 def _add_width_arguments(parser: argparse.ArgumentParser, spared: str) -> None:
     widths = parser.add_argument_group("widths")
     widths.add_argument(
+        "--scheme", metavar="SCHEME", help="learned (default), or a word such as even:w4a4"
+    )
+    widths.add_argument(
         "--encode-bits",
         metavar="1-4",
-        help="bits of inputs and weights (default 3), or both as in w2a4 (recommended)",
+        help="bits of inputs and weights (default 3), or a word such as levels:w2a4 (recommended) "
+        "or even:w4a4",
     )
     widths.add_argument(
         "--input-bits", type=int, metavar="1-8", help="bits of inputs, where they differ"
@@ -159,9 +167,14 @@ def _add_fit_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_finetune_arguments(parser: argparse.ArgumentParser) -> None:
     tune = parser.add_argument_group("fine-tuning (needs the extra tensorflow; no labels needed)")
-    tune.add_argument("--finetune", type=int, metavar="EPOCHS", help="train the learned layers")
     tune.add_argument(
-        "--finetune-data",
+        *("--finetune", "--tune", "--qat"),
+        type=int,
+        metavar="EPOCHS",
+        help="train the learned layers",
+    )
+    tune.add_argument(
+        *("--finetune-data", "--tune-data"),
         metavar="N|DATA",
         help="records to train on: the first N of the input data, or others (default: all of it)",
     )
@@ -243,7 +256,7 @@ def _quantized(model: Model, split: Split, arguments: argparse.Namespace, track:
 
 
 def _encode_bits(text: str | None) -> int | str:
-    """Read ``--encode_bits``: a number, or a pair such as w2a4 as it is."""
+    """Read ``--encode_bits``: a number, or a word such as levels:w2a4 as it is."""
     if text is None:
         return 3
     return int(text) if text.isdecimal() else text
@@ -355,6 +368,8 @@ def _check(arguments: argparse.Namespace) -> None:
     """Refuse early what would be refused after long work."""
     from luciole.files import check_writable
 
+    _take_model(arguments)
+    _take_scheme(arguments)
     _check_widths(arguments)
     _check_targets(arguments)
     _check_finetuning(arguments)
@@ -367,6 +382,30 @@ def _check(arguments: argparse.Namespace) -> None:
     _check_output(arguments.output_model)
     for path in filter(None, (arguments.report, arguments.checkpoint)):
         check_writable(path)
+
+
+def _take_model(arguments: argparse.Namespace) -> None:
+    """Let the model have one name, in whichever way it was given."""
+    named = [name for name in (arguments.model, arguments.input_model) if name is not None]
+    if len(named) != 1:
+        raise UsageError("give one model to quantize: MODEL or --input_model FILE")
+    arguments.input_model = named[0]
+
+
+def _take_scheme(arguments: argparse.Namespace) -> None:
+    """Let a scheme that is a word of levels, or a pair, stand for widths that nobody gave."""
+    from luciole.lquantizer.assignment.layer_format import Levels
+    from luciole.lquantizer.assignment.options import format_named, level_choices
+
+    scheme = arguments.scheme
+    if scheme in (None, "learned"):
+        return
+    format = format_named(scheme)
+    if not isinstance(format, Levels):
+        raise UsageError(f"--scheme {scheme}: these are no levels, luciole quantize has the others")
+    choices = level_choices(scheme, format)
+    arguments.encode_bits = arguments.encode_bits or choices["encode_bits"]
+    arguments.uniform |= "uniform" in choices
 
 
 def _check_widths(arguments: argparse.Namespace) -> None:
@@ -386,13 +425,12 @@ def _check_widths(arguments: argparse.Namespace) -> None:
 
 
 def _check_pair(text: str | None) -> None:
-    """Refuse what is no pair of widths such as w2a4."""
-    from luciole.lquantizer.assignment.config import Choice, widths
+    """Refuse what is no word of learned levels."""
+    from luciole.lquantizer.assignment.layer_format import levels_format
     from luciole.lquantizer.errors import QuantizeError
 
     try:
-        weights, inputs = widths(3 if text is None else text)
-        Choice(inputs, weights)
+        levels_format(3 if text is None else text)
     except QuantizeError as error:
         raise UsageError(f"--encode_bits {text}: {error}") from None
 

@@ -40,7 +40,7 @@ def main(argv: Sequence[str], program: str = "luciole quantize") -> int:
     parser.epilog = _EXAMPLE
     parser.add_argument("model", metavar="MODEL", help=a_model())
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the file to write")
-    parser.add_argument("--scheme", metavar="minifloat", help="this one")
+    parser.add_argument("--scheme", metavar="SCHEME", help="minifloat, or a word: minifloat:4,4")
     for group in (_add_number_arguments, _add_search_arguments, _add_data_arguments):
         group(parser)
     parser.add_argument("--report", metavar="FILE", help="also write the report as JSON")
@@ -113,8 +113,7 @@ def _options(arguments: argparse.Namespace) -> MinifloatOptions:
             raise UsageError(f"--{name.replace('_', '-')} goes with --search")
     target = arguments.target_drop if arguments.target_drop is not None else 1.0
     options = MinifloatOptions(
-        arguments.exponent,
-        arguments.mantissa,
+        *_bits(arguments),
         arguments.scaled,
         arguments.layers_only,
         target if arguments.search else None,
@@ -123,6 +122,21 @@ def _options(arguments: argparse.Namespace) -> MinifloatOptions:
     if options.needs_data and arguments.data is None:
         raise UsageError("--scaled and --search learn from data: give --data")
     return options
+
+
+def _bits(arguments: argparse.Namespace) -> tuple[int | None, int | None]:
+    """Read the bits of exponent and mantissa: from their options, or else from the scheme."""
+    from luciole.lquantizer.assignment.layer_format import Minifloat
+    from luciole.lquantizer.assignment.options import format_named
+
+    exponent, mantissa = arguments.exponent, arguments.mantissa
+    format = format_named(arguments.scheme or "")
+    if not isinstance(format, Minifloat):
+        return exponent, mantissa
+    return (
+        format.exponent if exponent is None else exponent,
+        format.mantissa if mantissa is None else mantissa,
+    )
 
 
 def _quantized(
@@ -150,8 +164,8 @@ def _tell(result: Result, arguments: argparse.Namespace) -> None:
         return
     if report.options:
         console.print_table(_grid(report), "points of answers that are lost")
-    rows = [(layer.short, layer.way or "", f"{layer.bytes_after:,}") for layer in report.layers]
-    console.print_table(console.fitted([("layer", "<e,m>", "bytes of constants"), *rows]))
+    rows = [(layer.short, layer.format, f"{layer.bytes_after:,}") for layer in report.layers]
+    console.print_table(console.fitted([("layer", "format", "bytes of constants"), *rows]))
     if not show_proof(report.proof):
         return
     console.show(f"{arguments.output}: {_sizes(report)} in {report.seconds:.1f} s")

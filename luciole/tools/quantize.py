@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from itertools import pairwise
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -51,43 +50,23 @@ MINIFLOAT = "minifloat"
 _EXAMPLE = """examples:
   luciole quantize net.tflite -o q.tflite --scheme int8 --data train.npz:x_train
   luciole quantize net.tflite -o q.tflite --scheme dynamic
-  luciole quantize net.tflite -o q.tflite --scheme w4a8 --data train.npz:x_train --tune 3
+  luciole quantize net.tflite -o q.tflite --scheme int:w4a8 --data train.npz:x_train --tune 3
   luciole quantize net.tflite -o q.tflite --config formats.json --data train.npz:x_train
-  luciole quantize net.tflite --scheme w4a8 --data train.npz:x_train --sensitivity
+  luciole quantize net.tflite --scheme int:w4a8 --data train.npz:x_train --sensitivity
   luciole quantize q.tflite -o floats.tflite --simulate
   luciole quantize q.tflite -o u.tflite --requantize uint8
 """
-
-_SAME = {
-    "-o": "--output-model",
-    "--output": "--output-model",
-    "--data": "--input-data",
-    "--tune": "--finetune",
-    "--qat": "--finetune",
-    "--tune-data": "--finetune-data",
-}
-"""What ``lquantizer`` calls options of this program."""
-_CONFIG = ("--config", "--recipe")
-_CONFIG_IS = tuple(f"{name}=" for name in _CONFIG)
-
-
-_OF_INTEGERS = ("--simulate", "--requantize")
-"""What is done to a network that has integers already."""
 
 
 def main(argv: Sequence[str] | None = None, program: str = "luciole quantize") -> int:
     """Run the program."""
     words = sys.argv[1:] if argv is None else argv
-    if _is_few_bits(_scheme(words)):
+    learned = _learned(words)
+    if learned == LEARNED:
         from luciole.tools import lquantizer
 
-        few = ["--encode-bits", str(_scheme(words)), "--uniform"]
-        return lquantizer.main([*_for_lquantizer(words), *few], program, "int8")
-    if _scheme(words) == LEARNED and not _is_for_other_tools(with_dashes(words)):
-        from luciole.tools import lquantizer
-
-        return lquantizer.main(_for_lquantizer(words), program, "int8")
-    if _scheme(words) == MINIFLOAT:
+        return lquantizer.main(words, program, "int8")
+    if learned == MINIFLOAT:
         from luciole.tools import minifloat
 
         return minifloat.main(words, program)
@@ -105,12 +84,42 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole quantize") -
     return run_program(words, parser, _run)
 
 
-def _is_for_other_tools(words: Sequence[str]) -> bool:
-    """Tell whether another tool's numbers are asked for, or a configuration is one of its."""
-    files = [later for word, later in pairwise(words) if word in _CONFIG]
-    files += [word.partition("=")[2] for word in words if word.startswith(_CONFIG_IS)]
-    asked = any(word.partition("=")[0] == "--compatible" for word in words)
-    return asked or any(map(_is_foreign, files))
+def _learned(words: Sequence[str]) -> str | None:
+    """Name the scheme whose program has the options for some words: that of learned levels, that of
+    minifloats, or None for this one, which also answers those who ask for help.
+    """
+    if not words or words[0] in ("-h", "--help", *DESCRIBE):
+        return None
+    asked = _asked(words)
+    if asked.simulate or asked.requantize:
+        return None
+    scheme = asked.scheme
+    if scheme is None:
+        scheme = LEARNED if asked.config is None else _scheme_of(asked.config)
+    kind = _kind(scheme)
+    is_foreign = asked.compatible or (asked.config is not None and _is_foreign(asked.config))
+    return None if scheme == LEARNED and is_foreign else kind
+
+
+def _asked(words: Sequence[str]) -> argparse.Namespace:
+    """Read the options that say what is done, whatever else there is."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    for names in (("--scheme",), ("--config", "--recipe"), ("--compatible",)):
+        parser.add_argument(*names, nargs="?")
+    parser.add_argument("--simulate", action="store_true")
+    parser.add_argument("--requantize", nargs="?", const=True)
+    return parser.parse_known_args(with_dashes(words))[0]
+
+
+def _kind(scheme: str) -> str | None:
+    """Name what a scheme learns: levels, minifloats, or None for integers."""
+    from luciole.lquantizer.assignment.layer_format import Levels, Minifloat
+    from luciole.lquantizer.assignment.options import format_named
+
+    format = format_named(scheme)
+    if scheme == LEARNED or isinstance(format, Levels):
+        return LEARNED
+    return MINIFLOAT if scheme == MINIFLOAT or isinstance(format, Minifloat) else None
 
 
 def _is_foreign(file: str) -> bool:
@@ -119,61 +128,14 @@ def _is_foreign(file: str) -> bool:
     return is_foreign_file(file)
 
 
-def _scheme(words: Sequence[str]) -> str | None:
-    """Find what ``--scheme`` says, or else the config; None where nobody asks for levels but for
-    help.
-    """
-    if any(word.partition("=")[0] in _OF_INTEGERS for word in words):
-        return None
-    if any(word.partition("=")[0] == "--scheme" for word in words):
-        return _given(words, "--scheme")
-    config = _given(words, "--config")
-    if config is not None:
-        return _scheme_of(config)
-    asks_for_help = not words or words[0] in ("-h", "--help", *DESCRIBE)
-    return None if asks_for_help else LEARNED
-
-
-def _is_few_bits(scheme: str | None) -> bool:
-    if scheme is None:  # help answers at once
-        return False
-    from luciole.lquantizer.assignment.options import is_few_bits
-
-    return is_few_bits(scheme)
-
-
-def _given(words: Sequence[str], option: str) -> str | None:
-    """Find what follows an option, None where nothing does."""
-    for number, word in enumerate(words):
-        name, _, value = word.partition("=")
-        if name == option:
-            return value or (words[number + 1] if number + 1 < len(words) else None)
-    return None
-
-
 def _scheme_of(config: str) -> str:
     """Read the scheme for the whole network from a config; faults are told by what reads it all."""
     from luciole.lquantizer import Choice, Config, QuantizeError
 
     try:
-        return Config.of(config, Choice()).default.format or LEARNED
+        return Config.of(config, Choice()).default.own_scheme or LEARNED
     except QuantizeError:
         return LEARNED
-
-
-def _for_lquantizer(words: Sequence[str]) -> list[str]:
-    """Say the same in ``lquantizer``'s words."""
-    found, rest = [], list(words)
-    if rest and not rest[0].startswith("-"):
-        found += ["--input-model", rest.pop(0)]
-    while rest:
-        word = rest.pop(0)
-        if word == "--scheme":
-            rest.pop(0)
-        elif not word.startswith("--scheme="):
-            (name,) = with_dashes([word])
-            found.append(_SAME.get(name, word))
-    return found
 
 
 def _add_what(parser: argparse.ArgumentParser) -> None:
@@ -182,11 +144,12 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--scheme",
         metavar="SCHEME",
-        help="learned (as lquantizer, the default), int8, uint8, w4a8, int16x8, w4a16 (all learn "
-        "from --data), w4a4 and the like (layers of evenly spaced levels, as lquantizer "
-        "--uniform), mixed (4 or 8 bits, or more, layer by layer), dynamic, dynamic4, weights, "
-        "weights4, float16, from_fake_quant (with --data or without), minifloat (has options of "
-        "its own: --scheme minifloat --help)",
+        help="the format of layers: int:w8a8 (or int8), uint:w8a8 (uint8), int:w4a8, int:w8a16 "
+        "(int16x8), int:w4a16 (all learn from --data), dynamic:int8 (dynamic), dynamic:int4, "
+        "weights:int8 (weights), weights:int4, float16, even:w4a4 (evenly spaced levels, as "
+        "lquantizer --uniform), levels:w2a4; or learned (as lquantizer, the default), mixed (4 or "
+        "8 bits, or more, layer by layer), from_fake_quant (with --data or without), minifloat "
+        "(has options of its own: --scheme minifloat --help)",
     )
     what.add_argument(
         "--simulate",
@@ -247,7 +210,8 @@ def _add_foreign_arguments(parser: argparse.ArgumentParser) -> None:
         "weights_int16; granularity channel or layer)",
     )
     parser.add_argument(
-        *_CONFIG,
+        "--config",
+        "--recipe",
         dest="config",
         metavar="FILE.json",
         help="schemes, and bits of learned levels, of single layers; or a recipe of AI Edge "

@@ -33,6 +33,7 @@ from luciole.ir.ops.softmax import Softmax
 from luciole.ir.ops.transpose_conv import TransposeConv
 from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.assignment.aeq import AeqRecipe
+from luciole.lquantizer.assignment.layer_format import Float
 from luciole.schema.enums import Padding
 from tests.networks import random
 
@@ -220,7 +221,7 @@ def test_a_report_names_every_rule(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main([*words, "--recipe", str(recipe)]) == 0
     told = capsys.readouterr().out
     assert "rule 1 ('tail', *): no_quantize -> float: no operator" in told
-    assert "rule 2 ('.*', *): min_max_uniform_quantize -> int8: 12 int8" in told
+    assert "rule 2 ('.*', *): min_max_uniform_quantize -> int:w8a8: 12 int:w8a8" in told
     assert "rule 3 ('tail', ADD): no_quantize -> float: no operator" in told  # it stands by rule 1
     assert kinds(luciole.load(tmp_path / "q.tflite")) == expected()["last wins"]
     assert main([*words, "--recipe", str(recipe), "--scheme", "int8"]) == 1
@@ -237,10 +238,10 @@ def test_algorithms_say_how_weights_and_ranges_are_found() -> None:
     for algorithm, (ranges, rounding) in cases.items():
         found = AeqRecipe.parse([rule(".*", "*", algorithm, **INT8)]).defaults
         assert (found["ranges"], found["rounding"], found["rescale"]) == (ranges, rounding, "none")
-        assert (found["scheme"], found["granularity"]) == ("int8", "channel")
+        assert (found["scheme"], found["granularity"]) == ("int:w8a8", "channel")
     graph = small().graph
     gptq = AeqRecipe.parse([rule(".*", "*", "GPTQ", **INT8)]).choices(graph)
-    assert {op.kind for op, name in gptq.items() if name != "float"} == {"FULLY_CONNECTED"}
+    assert {op.kind for op, chosen in gptq.items() if chosen != Float()} == {"FULLY_CONNECTED"}
 
 
 def test_what_a_recipe_says_may_be_chosen_otherwise() -> None:

@@ -62,7 +62,7 @@ def test_losses_fall_with_width_and_bytes_are_those_of_the_file() -> None:
     ]
     known = {(a.layer, a.option): a for a in found.alone}
     for layer in ("fc1", "fc2"):
-        wide = [known[layer, f"w{bits}a8"] for bits in (1, 2, 3, 4)]
+        wide = [known[layer, f"levels:w{bits}a8"] for bits in (1, 2, 3, 4)]
         assert [a.loss for a in wide] == sorted((a.loss for a in wide), reverse=True)
         sizes = [a.bytes for a in wide[1:]]  # one bit has offsets beside it
         assert sizes == sorted(sizes)
@@ -74,7 +74,7 @@ def test_losses_fall_with_width_and_bytes_are_those_of_the_file() -> None:
         }
         whole = luciole.quantize(network(), X, config=config).model
         size = file_size(whole) - file_size(network())
-        assert abs(size - known[layer, "w3a8"].bytes) <= 32
+        assert abs(size - known[layer, "levels:w3a8"].bytes) <= 32
 
 
 def test_a_target_size_is_kept_and_used() -> None:

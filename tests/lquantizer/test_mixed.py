@@ -17,6 +17,8 @@ from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.lquantizer import QuantizeError, Result
 from luciole.lquantizer.assignment.choices import configured, joined
 from luciole.lquantizer.assignment.config import Choice, Config
+from luciole.lquantizer.assignment.layer_format import LayerFormat
+from luciole.lquantizer.assignment.schemes import BYTES, FLOAT
 from tests.lquantizer.networks import images, with_sine
 from tests.lquantizer.runs import answers, integers_of_litert, kinds, records, weights_by_kind
 from tests.networks import network, random
@@ -160,24 +162,25 @@ def test_products_that_can_have_no_levels_hinder_nothing() -> None:
 def test_what_moves_elements_follows_the_integers_in_front() -> None:
     graph = images().graph
     names = {op: op.name for op in graph.ops}
-    layers = dict.fromkeys(["t5", "t10", "t13", "t31", "t35"], "int8") | {"t19": "float"}
+    layers: dict[str, LayerFormat] = dict.fromkeys(["t5", "t10", "t13", "t31", "t35"], BYTES)
+    layers["t19"] = FLOAT
 
-    def integers(schemes: dict[str, str]) -> set[str]:
-        known = {op: schemes[name] for op, name in names.items() if name in schemes}
-        return {names[op] for op, scheme in joined(graph, known).items() if scheme == "int8"}
+    def integers(formats: dict[str, LayerFormat]) -> set[str]:
+        known = {op: formats[name] for op, name in names.items() if name in formats}
+        return {names[op] for op, format in joined(graph, known).items() if format == BYTES}
 
     assert integers(layers) - layers.keys() == {"t32"}  # a TANH with integers on both sides
     moved = {"t22", "t23", "t24", "t26"}  # two poolings joined and reshaped
-    assert integers(layers | {"t21": "int8"}) - layers.keys() == {"t14", "t21", "t32"} | moved
+    assert integers(layers | {"t21": BYTES}) - layers.keys() == {"t14", "t21", "t32"} | moved
 
 
 def test_choices_are_by_short_name_kind_and_default() -> None:
     graph = images().graph
     rules = {"layers": [{"operator": "add", "scheme": "float"}, {"pattern": "t2?", "skip": True}]}
     found = configured(Config.parse(rules, Choice()), "int8")(graph)
-    floats = {op.name for op, scheme in found.items() if scheme == "float"}
+    floats = {op.name for op, format in found.items() if format == FLOAT}
     assert floats == {"t14", "t20", "t21", "t22", "t23", "t24", "t26"}
-    assert set(found.values()) == {"float", "int8"}
+    assert set(found.values()) == {FLOAT, BYTES}
 
 
 @pytest.mark.parametrize(

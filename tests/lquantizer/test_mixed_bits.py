@@ -13,6 +13,7 @@ from luciole.ir import Graph, Model, TensorType
 from luciole.ir.ops.activations import Tanh
 from luciole.ir.ops.softmax import Softmax
 from luciole.lquantizer import QuantizeError
+from luciole.lquantizer.assignment.layer_format import parse
 from luciole.lquantizer.search.mixed_bits import Candidate, around, drop, path
 from tests.lquantizer.networks import images, spoiled
 from tests.lquantizer.runs import COARSE, records, weights_by_kind
@@ -42,21 +43,22 @@ def test_a_narrow_target_gives_more_bits() -> None:
 
 def test_the_path_lifts_what_loses_most_for_its_size_and_leaves_one_layer() -> None:
     steps = path({"big": Candidate(2.0, 1000), "small": Candidate(1.0, 10)})
-    assert [tuple(step.values()) for step in steps] == [
-        ("w4a8", "w4a8"),
-        ("w4a8", "int8"),
-        ("int8", "int8"),
-        ("int8", "int16x8"),
-        ("int16x8", "int16x8"),
-        ("int16x8", "float"),
+    assert [" ".join(map(str, step.values())) for step in steps] == [
+        "int:w4a8 int:w4a8",
+        "int:w4a8 int:w8a8",
+        "int:w8a8 int:w8a8",
+        "int:w8a8 int:w8a16",
+        "int:w8a16 int:w8a16",
+        "int:w8a16 float",
     ]
 
 
 def test_operators_without_weights_have_the_most_in_front_of_them() -> None:
     graph = images().graph
-    layers = {"t5": "w4a8", "t10": "w4a8", "t13": "int16x8", "t19": "w4a8"}
-    found = {op.name: scheme for op, scheme in around(graph, layers).items()}
-    assert (found["t14"], found["t20"], found["t21"]) == ("int16x8", "int8", "int16x8")
+    words = {"t5": "int:w4a8", "t10": "int:w4a8", "t13": "int:w8a16", "t19": "int:w4a8"}
+    layers = {name: parse(word) for name, word in words.items()}
+    found = {op.name: str(format) for op, format in around(graph, layers).items()}
+    assert (found["t14"], found["t20"], found["t21"]) == ("int:w8a16", "int:w8a8", "int:w8a16")
 
 
 def test_what_an_answer_is_worth_is_the_float_networks_word() -> None:

@@ -82,7 +82,7 @@ def test_records_must_be_numbers() -> None:
 
 def test_beside_learned_levels_too() -> None:
     whole, data = network((40, 32, 16, 4)), random(1, 60, 40)
-    chosen = {"fc1": "dynamic4", "fc2": "w2a4", "fc3": "dynamic4"}
+    chosen = {"fc1": "dynamic:int4", "fc2": "levels:w2a4", "fc3": "dynamic:int4"}
     layers = luciole.quantize(whole, data, config=recipe(chosen)).report.layers
     assert [layer.weight_bits for layer in layers] == [4, 2, 4]
     assert all(layer.mse is not None for layer in layers)

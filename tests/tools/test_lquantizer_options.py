@@ -70,7 +70,8 @@ def test_automatic_widths_are_explained(capsys: Capture, folder: Path) -> None:
     options = json.loads(quantize(capsys, *argv, "--json").out)["options"]
     errors = {(o["layer"], o["option"]): o["error"] for o in options}
     for layer in ("fc1", "fc2"):
-        assert errors[layer, "w1a8"] > errors[layer, "w4a8"] > errors[layer, "dynamic"]
+        few, more = errors[layer, "levels:w1a8"], errors[layer, "levels:w4a8"]
+        assert few > more > errors[layer, "dynamic:int8"]
 
 
 def test_automatic_widths_keep_the_answers(capsys: Capture, folder: Path) -> None:

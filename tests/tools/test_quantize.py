@@ -38,7 +38,7 @@ def run(words: str) -> int:
 def test_integers_by_one_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("net.tflite -o q.tflite --scheme int8 --data data.npz:x_train --report r.json") == 0
     told = capsys.readouterr().out
-    assert "w8a8" in told
+    assert "int:w8a8" in told
     model = luciole.load(folder / "q.tflite")
     assert {op.kind for op in model.graph.ops} == {
         "QUANTIZE",

@@ -80,11 +80,11 @@ def test_layers_share_a_choice_and_others_have_none(tmp_path: Path, capsys: Capt
     assert main(words) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["weights"] == [40 * 32 + 32 * 16, 16 * 4]
-    assert all(one["candidate"][1] == "dynamic" for one in report["evaluated"])
+    assert all(one["candidate"][1] == "dynamic:int8" for one in report["evaluated"])
     for file in (tmp_path / "front").glob("front-*.json"):
         first, second, third = json.loads(file.read_text())["layers"]
         assert {**first, "name": ""} == {**second, "name": ""}
-        assert third["scheme"] == "dynamic"
+        assert third["scheme"] == "dynamic:int8"
     assert main([*words, "--fixed", "fc[12]=float"]) == 1
     assert "no layer has more than one option" in capsys.readouterr().err
     assert main([*words, "--tie", "conv*"]) == 1

@@ -1,4 +1,4 @@
-"""Recipes of AI Edge Quantizer (LiteRT Quantizer): which scheme each operator gets.
+"""Recipes of AI Edge Quantizer (LiteRT Quantizer): which format each operator gets.
 
 A recipe is a list of rules ``{"regex", "operation", "algorithm_key", "op_config"}``. A rule is for
 operators whose scope, the names of their results each with a semicolon behind, has a match of the
@@ -19,9 +19,15 @@ from typing import Any
 
 from luciole.ir import Graph, Op, Value
 from luciole.ir.analysis.weights import has_weights, weight_constant
+from luciole.lquantizer.assignment.layer_format import (
+    Float,
+    Integers,
+    LayerFormat,
+    StoredLevels,
+)
+from luciole.lquantizer.assignment.schemes import FLOAT
 from luciole.lquantizer.errors import QuantizeError
 
-FLOAT = "float"
 _INPUT, _OUTPUT = "INPUT", "OUTPUT"
 """Operations of a recipe that stand for a graph's inputs and outputs."""
 _RENAMED = {"TRANSPOSE_CONV": "CONV_2D_TRANSPOSE"}
@@ -82,18 +88,18 @@ _WITH_WEIGHTS = _LAYERS | {"BATCH_MATMUL"}
 _INT8 = _STATIC | {"SQUARED_DIFFERENCE", "HARD_SWISH", "SPACE_TO_DEPTH"}
 _FEW = {"FULLY_CONNECTED", "CONV_2D"}
 """Layers that 4 bit weights under integers are possible for."""
-_OPERATIONS: dict[str, frozenset[str]] = {
-    "int8": _INT8,
-    "int16x8": _STATIC,
-    "w4a8": (_INT8 - _WITH_WEIGHTS) | _FEW,
-    "w4a16": (_STATIC - _WITH_WEIGHTS) | _FEW,
-    "dynamic": _WITH_WEIGHTS,
-    "dynamic4": _NARROW,
-    "weights": _WITH_WEIGHTS,
-    "weights4": _NARROW | {"BATCH_MATMUL"},
-    "float16": _LAYERS,
+_OPERATIONS: dict[LayerFormat, frozenset[str]] = {
+    Integers(8, 8): _INT8,
+    Integers(8, 16): _STATIC,
+    Integers(4, 8): (_INT8 - _WITH_WEIGHTS) | _FEW,
+    Integers(4, 16): (_STATIC - _WITH_WEIGHTS) | _FEW,
+    Integers(8, None): _WITH_WEIGHTS,
+    Integers(4, None): _NARROW,
+    StoredLevels(8): _WITH_WEIGHTS,
+    StoredLevels(4): _NARROW | {"BATCH_MATMUL"},
+    Float(16): _LAYERS,
 }
-"""Operations that a scheme is possible for; weights are no matter where there are none."""
+"""Operations that a format is possible for; weights are no matter where there are none."""
 _ALGORITHMS: dict[str, frozenset[str]] = {
     "min_max_uniform_quantize": _INT8 | _LAYERS,
     "OCTAV": _INT8 | _LAYERS,
@@ -117,13 +123,13 @@ _TENSOR = {"num_bits", "symmetric", "granularity", "dtype", "block_size", "algor
 
 @dataclass(frozen=True)
 class AeqRule:
-    """One rule: what it is for, and the scheme that it says."""
+    """One rule: what it is for, and the format that it says."""
 
     number: int
     pattern: re.Pattern[str]
     operation: str
     algorithm: str
-    scheme: str
+    format: LayerFormat
     granularity: str | None = None
     least: int = 0
     """Elements that weights must have to be rounded, where tensors between operators stay float."""
@@ -132,12 +138,12 @@ class AeqRule:
         """Tell whether the rule is for an operation with a scope."""
         if self.operation not in ("*", operation) or not self.pattern.search(scope):
             return False
-        possible = _ALGORITHMS[self.algorithm] & _OPERATIONS.get(self.scheme, frozenset())
-        return self.scheme == FLOAT or operation in possible
+        possible = _ALGORITHMS[self.algorithm] & _OPERATIONS.get(self.format, frozenset())
+        return self.format == FLOAT or operation in possible
 
     def __str__(self) -> str:
         which = f"{self.pattern.pattern!r}, {self.operation}"
-        return f"rule {self.number} ({which}): {self.algorithm} -> {self.scheme}"
+        return f"rule {self.number} ({which}): {self.algorithm} -> {self.format}"
 
 
 @dataclass(frozen=True)
@@ -162,19 +168,19 @@ class AeqRecipe:
             by_regex[rule.pattern.pattern] = _with(others, rule)
         return cls(tuple(rule for rules in by_regex.values() for rule in rules))
 
-    def choices(self, graph: Graph) -> Mapping[Op, str]:
-        """Say which scheme every operator gets, "float" where none does."""
+    def choices(self, graph: Graph) -> Mapping[Op, LayerFormat]:
+        """Give the format of every operator, floats where no rule says one."""
         self.used.clear()
-        return {op: self._scheme(op) for op in graph.ops}
+        return {op: self._format(op) for op in graph.ops}
 
-    def _scheme(self, op: Op) -> str:
+    def _format(self, op: Op) -> LayerFormat:
         operation = _RENAMED.get(op.kind, op.kind)
         rule = self._last(operation, "".join(f"{value.name};" for value in op.results))
         if rule is None:
             return FLOAT
-        scheme = FLOAT if _is_small(op, rule) else rule.scheme
-        self.used.setdefault(rule.number, Counter())[scheme] += 1
-        return scheme
+        format = FLOAT if _is_small(op, rule) else rule.format
+        self.used.setdefault(rule.number, Counter())[str(format)] += 1
+        return format
 
     def _last(self, operation: str, scope: str) -> AeqRule | None:
         return next((r for r in reversed(self.rules) if r.is_for(operation, scope)), None)
@@ -190,14 +196,14 @@ class AeqRecipe:
     def _end(self, operation: str, values: list[Value]) -> str:
         """Name the type of all inputs or outputs; float32 where they differ."""
         rules = [self._last(operation, f"{value.name};") for value in values]
-        bits = {None if rule is None else _BETWEEN.get(rule.scheme) for rule in rules}
-        return (bits.pop() or "float32") if len(bits) == 1 else "float32"
+        bits = {None if rule is None else _bits_between(rule.format) for rule in rules}
+        return f"int{bits.pop()}" if len(bits) == 1 and None not in bits else "float32"
 
     def report(self) -> Iterator[str]:
         """Say of every rule how many operators got what from it."""
         for rule in sorted(self.rules, key=lambda rule: rule.number):
             used = self.used.get(rule.number, Counter())
-            told = ", ".join(f"{count} {scheme}" for scheme, count in sorted(used.items()))
+            told = ", ".join(f"{count} {word}" for word, count in sorted(used.items()))
             yield f"{rule}: {told or 'no operator'}"
 
     @property
@@ -218,17 +224,22 @@ class AeqRecipe:
                 "recipe: rules have TENSORWISE and CHANNELWISE weights, one is needed"
             )
         found |= {"granularity": sizes.pop()} if sizes else {}
-        return found | {"scheme": self._scheme_of_all()}
+        return found | {"scheme": str(self._format_of_all())}
 
-    def _scheme_of_all(self) -> str:
-        """Name a scheme that says what is between operators, wherever integers are."""
-        names = [rule.scheme for rule in self.rules if rule.scheme != FLOAT]
-        static = [name for name in names if name in _SCHEMES.values()]
-        if not names:
+    def _format_of_all(self) -> LayerFormat:
+        """Choose a format that says what is between operators, wherever integers are."""
+        formats = [rule.format for rule in self.rules if rule.format != FLOAT]
+        static = [format for format in formats if _bits_between(format) is not None]
+        if not formats:
             raise QuantizeError("recipe: no rule quantizes anything")
-        if len({name in ("int16x8", "w4a16") for name in static}) > 1:
+        if len(set(map(_bits_between, static))) > 1:
             raise QuantizeError("recipe: rules have activations of 8 and of 16 bits, one is needed")
-        return (static or names)[0]
+        return (static or formats)[0]
+
+
+def _bits_between(format: LayerFormat) -> int | None:
+    """Return the bits of tensors between operators, None where they stay float."""
+    return format.inputs if isinstance(format, Integers) else None
 
 
 def _with(others: list[AeqRule], rule: AeqRule) -> list[AeqRule]:
@@ -243,7 +254,7 @@ def _with(others: list[AeqRule], rule: AeqRule) -> list[AeqRule]:
 
 def _is_small(op: Op, rule: AeqRule) -> bool:
     """Tell whether an operator has no weights that the rule would round."""
-    if rule.scheme not in ("dynamic", "dynamic4", "weights", "weights4", "float16"):
+    if _bits_between(rule.format) is not None or rule.format == FLOAT:
         return False
     value = weight_constant(op) if has_weights(op) else None
     return value is None or value.data is None or value.data.size < rule.least
@@ -266,19 +277,19 @@ def _rule(number: int, entry: Any) -> AeqRule:
     if not isinstance(config, Mapping):
         raise QuantizeError(f"{where}: op_config is {config!r}, an object is needed")
     _refuse_others(f"{where}: op_config", config, _CONFIG)
-    scheme = _scheme(where, algorithm, config)
+    format = _format(where, algorithm, config)
     if config.get("skip_checks"):
         raise QuantizeError(f"{where}: there is no skip_checks here")
     least = config.get("min_weight_elements", 0)
     if type(least) is not int or least < 0:
         raise QuantizeError(f"{where}: min_weight_elements is {least!r}")
     weights = _tensor(where, config, "weight_tensor_config")
-    granularity = None if scheme == "float16" else _GRANULARITIES[weights.granularity]
-    rule = AeqRule(number, pattern, operation, algorithm, scheme, granularity, least)
-    possible = _ALGORITHMS[algorithm] & _OPERATIONS[scheme]
+    granularity = None if format == Float(16) else _GRANULARITIES[weights.granularity]
+    rule = AeqRule(number, pattern, operation, algorithm, format, granularity, least)
+    possible = _ALGORITHMS[algorithm] & _OPERATIONS[format]
     if operation != "*" and operation not in possible:
         names = ", ".join(sorted(possible))
-        raise QuantizeError(f"{where}: {algorithm} to {scheme} is for {names}, not {operation}")
+        raise QuantizeError(f"{where}: {algorithm} to {format} is for {names}, not {operation}")
     return rule
 
 
@@ -317,29 +328,24 @@ def _tensor(where: str, config: Mapping[str, Any], key: str) -> _Tensor:
 
 
 _GRANULARITIES = {"CHANNELWISE": "channel", "TENSORWISE": "tensor"}
-_SCHEMES = {
-    (8, 8): "int8",
-    (8, 4): "w4a8",
-    (16, 8): "int16x8",
-    (16, 4): "w4a16",
-}
-"""Schemes by bits between operators and bits of weights."""
-_BETWEEN = {name: f"int{bits}" for (bits, _), name in _SCHEMES.items()}
-"""Types between operators by scheme."""
+_WEIGHTS, _BETWEEN = (4, 8), (8, 16)
+"""Bits that there are, of integer weights and of integers between operators."""
 
 
-def _scheme(where: str, algorithm: str, config: Mapping[str, Any]) -> str:
-    """Name the scheme that a configuration says. Raises QuantizeError for one that is none."""
+def _format(where: str, algorithm: str, config: Mapping[str, Any]) -> LayerFormat:
+    """Read the format that a configuration says. Raises QuantizeError for one that is none."""
     weights = _tensor(where, config, "weight_tensor_config")
     precision, explicit = config.get("compute_precision"), config.get("explicit_dequantize")
-    found = None
+    found: LayerFormat | None = None
     if algorithm == "float_casting":
-        found = "float16" if (weights.bits, weights.dtype) == (16, "FLOAT") else None
+        found = Float(16) if (weights.bits, weights.dtype) == (16, "FLOAT") else None
+    elif weights.bits not in _WEIGHTS:
+        found = None
     elif precision == "FLOAT" and explicit is True:
-        found = {8: "weights", 4: "weights4"}.get(weights.bits)
+        found = StoredLevels(weights.bits)
     elif precision == "INTEGER" and not explicit and weights.symmetric:
-        found = _integer_scheme(where, weights, config)
-    if found is None or (found != "float16" and weights.dtype != "INT"):
+        found = _integers(where, weights, config)
+    if found is None or (found != Float(16) and weights.dtype != "INT"):
         raise QuantizeError(
             f"{where}: there is no {algorithm} of {weights.bits} bit {weights.dtype} weights with "
             f"compute_precision {precision} and explicit_dequantize {explicit} here"
@@ -347,13 +353,13 @@ def _scheme(where: str, algorithm: str, config: Mapping[str, Any]) -> str:
     return found
 
 
-def _integer_scheme(where: str, weights: _Tensor, config: Mapping[str, Any]) -> str | None:
+def _integers(where: str, weights: _Tensor, config: Mapping[str, Any]) -> Integers | None:
     if config.get("activation_tensor_config") is None:
-        return {8: "dynamic", 4: "dynamic4"}.get(weights.bits)
+        return Integers(weights.bits, None)
     between = _tensor(where, config, "activation_tensor_config")
     if between.dtype != "INT" or (between.bits == 16 and not between.symmetric):
         return None
-    return _SCHEMES.get((between.bits, weights.bits))
+    return Integers(weights.bits, between.bits) if between.bits in _BETWEEN else None
 
 
 def _text(where: str, entry: Mapping[str, Any], key: str) -> str:

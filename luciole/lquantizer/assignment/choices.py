@@ -1,10 +1,11 @@
-"""Choose which operator gets which scheme: one for all, by a config, or as its neighbours
+"""Choose which operator gets which format: one for all, by a config, or as its neighbours
 have it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from luciole.ir import Graph, Op, Value
 from luciole.ir.analysis.ends import is_first, is_last
@@ -15,12 +16,12 @@ from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.quant import Like
 from luciole.ir.value import element_count
 from luciole.lquantizer.assignment.config import Config
-from luciole.lquantizer.assignment.schemes import FLOAT, SCHEMES
+from luciole.lquantizer.assignment.layer_format import Integers
+from luciole.lquantizer.assignment.schemes import BYTES, FLOAT, SCHEMES, Chosen
 from luciole.lquantizer.errors import QuantizeError
 
-Choices = Callable[[Graph], Mapping[Op, str]]
-"""Gives the operators of a graph a scheme each, by its name in ``schemes.PER_LAYER``; an operator
-that it leaves out stays float."""
+Choices = Callable[[Graph], Mapping[Op, Chosen]]
+"""Gives the operators of a graph a format each; an operator that it leaves out stays float."""
 
 
 _SMALL = 0.02
@@ -30,21 +31,26 @@ beside layers of fewer: ResNet-8 with 4 bits answers 94.1 instead of 93.5 % of i
 products that a depthwise convolution sums up do not even out."""
 
 
-def everywhere(scheme: str) -> Choices:
-    """Choose one scheme for all operators; of fewer than 8 bits for weights, depthwise layers and
+def everywhere(format: Chosen) -> Choices:
+    """Choose one format for all operators; of fewer than 8 bits for weights, depthwise layers and
     those at the ends of the network get one of 8 where they hold little of them.
     """
 
-    def choices(graph: Graph) -> dict[Op, str]:
-        wider = _WIDER.get(scheme)
-        small = [] if wider is None else _small_layers(graph)
-        return dict.fromkeys(graph.ops, scheme) | dict.fromkeys(small, wider or scheme)
+    def choices(graph: Graph) -> dict[Op, Chosen]:
+        wider = _wider(format)
+        small = set() if wider is None else set(_small_layers(graph))
+        return {op: wider if op in small else format for op in graph.ops}
 
     return choices
 
 
-_WIDER = {"w4a8": "int8", "w4a16": "int16x8"}
-"""Schemes with the same tensors between operators and weights of 8 bits."""
+def _wider(format: Chosen) -> Integers | None:
+    """Return the format with the same tensors between operators and weights of 8 bits, where that
+    is another one.
+    """
+    if not isinstance(format, Integers) or format.inputs is None or format.weights >= 8:
+        return None
+    return replace(format, weights=8)
 
 
 def _small_layers(graph: Graph) -> list[Op]:
@@ -62,20 +68,20 @@ def _is_delicate(op: Op) -> bool:
     return isinstance(op, DepthwiseConv2D) or is_first(op) or is_last(op)
 
 
-def configured(config: Config, default: str) -> Choices:
-    """Choose as the rules of a config say, and else the default.
+def configured(config: Config, scheme: str) -> Choices:
+    """Choose as the rules of a config say, and else as a scheme of the whole network.
 
     The choices raise QuantizeError for a rule that speaks of no operator of the graph.
     """
 
-    def choices(graph: Graph) -> dict[Op, str]:
+    def choices(graph: Graph) -> dict[Op, Chosen]:
         found = among(config, graph)
         unused = found.unused([op.name for op in graph.ops])
         if unused:
             names = short_names([op.name for op in graph.ops if is_layer(op)]).values()
             known = ", ".join(names) or "none"
             raise QuantizeError(f"config: {unused[0]!r} matches no layer; the layers are {known}")
-        return {op: found.choose(op.name).format or default for op in graph.ops}
+        return {op: found.choose(op.name).format(scheme) for op in graph.ops}
 
     return choices
 
@@ -86,8 +92,8 @@ def among(config: Config, graph: Graph) -> Config:
     return config.among(layers, {op.name: op.kind for op in graph.ops})
 
 
-def joined(graph: Graph, known: Mapping[Op, str]) -> dict[Op, str]:
-    """Choose for the operators that nothing is known of: the scheme around them, where all they
+def joined(graph: Graph, known: Mapping[Op, Chosen]) -> dict[Op, Chosen]:
+    """Choose for the operators that nothing is known of: the format around them, where all they
     read and all that reads them is of it, and where what only moves elements reads it; float
     elsewhere.
     """
@@ -103,8 +109,8 @@ def joined(graph: Graph, known: Mapping[Op, str]) -> dict[Op, str]:
     return found
 
 
-def _is_inside(op: Op, found: Mapping[Op, str]) -> bool:
-    scheme = SCHEMES.get(found[op])
+def _is_inside(op: Op, found: Mapping[Op, Chosen]) -> bool:
+    scheme = SCHEMES.get(found[op] or BYTES)
     if op.quant is None or scheme is None or scheme.activations is None:
         return False
     inputs = [value for value in op.operands if value is not None and is_between(value)]
@@ -113,8 +119,8 @@ def _is_inside(op: Op, found: Mapping[Op, str]) -> bool:
     return isinstance(op.quant.result, Like) or _is_read_by(op, found)
 
 
-def _is_read_by(op: Op, found: Mapping[Op, str]) -> bool:
-    """Tell whether everything that reads an operator's results is of its scheme."""
+def _is_read_by(op: Op, found: Mapping[Op, Chosen]) -> bool:
+    """Tell whether everything that reads an operator's results is of its format."""
     if any(value.is_output for value in op.results):
         return False
     return all(found.get(use.op) == found[op] for value in op.results for use in value.users)

@@ -12,7 +12,7 @@ from luciole.ir.text.json_reading import parse_json
 from luciole.lquantizer.assignment.aeq import AeqRecipe
 from luciole.lquantizer.assignment.minifloat_options import MinifloatOptions
 from luciole.lquantizer.assignment.one_options import OneOptions
-from luciole.lquantizer.assignment.options import Choices, QuantizeOptions, options_of
+from luciole.lquantizer.assignment.options import QuantizeOptions, options_of
 from luciole.lquantizer.assignment.schemes import UniformOptions
 from luciole.lquantizer.errors import QuantizeError
 
@@ -21,11 +21,11 @@ WholeOptions = UniformOptions | OneOptions
 Options = QuantizeOptions | UniformOptions | MinifloatOptions | OneOptions
 
 
-def options_for(choices: Choices) -> Options:
+def options_for(choices: Mapping[str, object]) -> Options:
     """Turn keywords into options: those of ONE's numbers where ``compatible`` or the configuration
     asks for them, else of the scheme or method that they name.
 
-    Raises QuantizeError for choices that do not go together, TypeError for names that none knows.
+    Raises QuantizeError for choices that do not go together.
     """
     given: dict[str, Any] = {n: choice for n, choice in choices.items() if choice is not None}
     content = config_content(given.get("config", given.get("recipe")))
@@ -51,7 +51,7 @@ def _of_aeq(given: dict[str, Any], content: object) -> UniformOptions:
     for name in ("scheme", "granularity"):
         if name in wanted:
             raise QuantizeError(f"{name} does not go with a recipe, which says it")
-    found = options_of({**recipe.defaults, **wanted})  # type: ignore[typeddict-item]  # as above
+    found = options_of({**recipe.defaults, **wanted})
     assert isinstance(found, UniformOptions), "a recipe's scheme is a uniform one"
     own_ends = frozenset(name for name in ("input_type", "output_type") if name in wanted)
     return replace(found, per_operator=replace(recipe, own_ends=own_ends))
@@ -59,7 +59,7 @@ def _of_aeq(given: dict[str, Any], content: object) -> UniformOptions:
 
 def options_for_network(choices: Mapping[str, Any]) -> WholeOptions:
     """Turn arguments of a command into options of what quantizes whole networks."""
-    found = options_for(choices)  # type: ignore[arg-type]  # the names are those of Choices
+    found = options_for(choices)
     if isinstance(found, QuantizeOptions | MinifloatOptions):
         raise QuantizeError("the scheme is for another program than uniform integers")
     return found

@@ -10,12 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from luciole.ir.names import meant, short_names
-from luciole.ir.ops.lq_fully_connected import MAX_INPUT_BITS, MAX_WEIGHT_BITS
 from luciole.ir.text.json_reading import parse_json
-from luciole.lquantizer.assignment.schemes import FLOAT, PER_LAYER, Source
+from luciole.lquantizer.assignment.layer_format import Levels, levels_format, parse
+from luciole.lquantizer.assignment.schemes import (
+    FLOAT,
+    LEARNED,
+    UNIFORM,
+    Chosen,
+    Source,
+    chosen_format,
+    is_for_operators,
+)
 from luciole.lquantizer.errors import QuantizeError
 
-_PAIR = re.compile(r"w(\d)a(\d)")
 _WHICH = {"name", "names", "pattern", "regex", "operator"}
 _WHAT = {"input_bits", "weight_bits", "encode_bits", "skip", "weights_only", "scheme", "uniform"}
 _FOR_ALL = _WHAT - {"skip"} | {"layers", "all_layers"}
@@ -39,40 +46,42 @@ class Choice:
     weights_only: bool = False
     """Keep the layer's inputs float."""
     scheme: str | None = None
-    """Of ``schemes.PER_LAYER``; None: that of the whole network."""
+    """"learned", or what names a uniform format or float; None: that of the whole network."""
     uniform: bool = False
     """Whether learned levels are evenly spaced."""
 
+    def __post_init__(self) -> None:
+        """Refuse a scheme and bits that there are not."""
+        Levels(self.weight_bits, self.input_bits)
+        if self.scheme not in (None, LEARNED) and not is_for_operators(self.scheme):
+            known = ", ".join((*UNIFORM, LEARNED, str(FLOAT)))
+            raise QuantizeError(f"config: scheme is {self.scheme!r}: {known} are possible")
+
     @property
-    def format(self) -> str | None:
+    def levels(self) -> Levels:
+        """The learned levels that the layer gets, if it gets some."""
+        return Levels(
+            self.weight_bits, None if self.weights_only else self.input_bits, self.uniform
+        )
+
+    @property
+    def own_scheme(self) -> str | None:
         """The scheme, be it that the layer stays as it is; None: that of the whole network."""
         if self.skip:
-            return FLOAT
-        return None if self.scheme == FLOAT else self.scheme
+            return str(FLOAT)
+        return None if self.scheme == str(FLOAT) else self.scheme
 
-    def __post_init__(self) -> None:
-        if self.scheme is not None and self.scheme not in PER_LAYER:
-            known = ", ".join(PER_LAYER)
-            raise QuantizeError(f"config: scheme is {self.scheme!r}: {known} are possible")
-        for what, bits, most in (
-            ("input", self.input_bits, MAX_INPUT_BITS),
-            ("weight", self.weight_bits, MAX_WEIGHT_BITS),
-        ):
-            if not 1 <= bits <= most:
-                raise QuantizeError(f"{what} bits are {bits}: 1 to {most} are possible")
+    def format(self, whole: str) -> Chosen:
+        """Say what the layer becomes under a scheme of the ``whole`` network."""
+        scheme = self.own_scheme or whole
+        return self.levels if scheme == LEARNED else chosen_format(scheme)
 
 
-def widths(bits: int | str) -> tuple[int, int]:
-    """Read the widths of weights and inputs: one number for both, or a pair such as "w2a4".
-
-    Raises QuantizeError for other text.
-    """
-    if not isinstance(bits, str):
-        return bits, bits
-    found = _PAIR.fullmatch(bits)
-    if found is None:
-        raise QuantizeError(f"encode_bits is {bits!r}: a number or a pair such as w2a4 is needed")
-    return int(found[1]), int(found[2])
+def _fields(levels: Levels) -> dict[str, Any]:
+    """Write levels as fields of a ``Choice``."""
+    found = {"weight_bits": levels.weights, "weights_only": levels.inputs is None}
+    inputs = {} if levels.inputs is None else {"input_bits": levels.inputs}
+    return {**found, **inputs, "uniform": levels.even}
 
 
 @dataclass(frozen=True)
@@ -208,7 +217,8 @@ class Config:
         8}, {"pattern": "*", "skip": true}]}``.
 
         A layer is named by ``name``, ``names``, a shell ``pattern`` or a ``regex``; ``operator``
-        names all of a kind. ``scheme`` is one of ``schemes.PER_LAYER``.
+        names all of a kind. ``scheme`` is "learned", the name of a uniform scheme, "float", or the
+        word of a format such as "levels:w2a4".
         """
         if not isinstance(content, dict) or not isinstance(content.get("layers", []), list):
             raise QuantizeError('a config is an object with a list "layers"')
@@ -276,17 +286,38 @@ def _compiled(which: str, text: str) -> re.Pattern[str]:
 
 
 def _bits(entry: dict[str, Any]) -> dict[str, Any]:
-    """Read both widths from ``encode_bits``, each from its own key, and check them."""
-    change: dict[str, Any] = {}
+    """Read widths from ``encode_bits`` or a scheme of learned levels, each from its own key, and
+    check them.
+    """
+    levels = _learned(entry.get("scheme"))
+    change: dict[str, Any] = {} if levels is None else _fields(levels)
     if "encode_bits" in entry:
-        both = entry["encode_bits"]
-        pair = widths(both) if isinstance(both, str) else (both, both)
-        change.update(zip(("weight_bits", "input_bits"), pair, strict=True))
+        change |= _widths(entry["encode_bits"])
     change.update({k: entry[k] for k in _TYPES if k in entry})
+    if levels is not None:
+        change["scheme"] = LEARNED
     for key, value in change.items():
         if type(value) is not _TYPES[key]:
             raise QuantizeError(f"config: {key} is {value!r}, {_TYPES[key].__name__} is needed")
     if "scheme" in change:
-        change.setdefault("skip", change["scheme"] == FLOAT)
+        change.setdefault("skip", change["scheme"] == str(FLOAT))
     Choice(**change)
     return change
+
+
+def _widths(bits: Any) -> dict[str, Any]:
+    """Read ``encode_bits``: a number or pair says widths, a word such as even:w2a4 all."""
+    if not isinstance(bits, str):
+        return {"weight_bits": bits, "input_bits": bits}
+    levels = levels_format(bits)
+    if bits == str(levels):
+        return _fields(levels)
+    return {"weight_bits": levels.weights, "input_bits": levels.inputs}
+
+
+def _learned(scheme: object) -> Levels | None:
+    """Read a scheme that is the word of learned levels, None for every other one."""
+    if not isinstance(scheme, str) or ":" not in scheme:
+        return None
+    found = parse(scheme)
+    return found if isinstance(found, Levels) else None

@@ -26,20 +26,19 @@ from luciole.ir.minifloat import Minifloat as Numbers
 from luciole.ir.ops.lq_fully_connected import MAX_INPUT_BITS, MAX_WEIGHT_BITS
 from luciole.lquantizer.errors import QuantizeError
 
-_WIDTHS = (2, 4, 8, 16)
+_LEAST, _MOST = 2, 16
 """Bits of integers."""
 
 
 def _check_width(bits: int) -> None:
-    if bits not in _WIDTHS:
-        known = ", ".join(map(str, _WIDTHS))
-        raise QuantizeError(f"integers have {bits} bits: {known} are possible")
+    if not _LEAST <= bits <= _MOST:
+        raise QuantizeError(f"integers have {bits} bits: {_LEAST} to {_MOST} are possible")
 
 
 @dataclass(frozen=True)
 class Levels:
     """Learned levels of weights and inputs, ``even`` ones in equal steps; inputs stay float where
-    they are None.
+    they are None. Two levels have one step: those of 1 bit are not ``even`` besides.
     """
 
     weights: int
@@ -52,6 +51,8 @@ class Levels:
         for name, bits, most in limits:
             if bits is not None and not 1 <= bits <= most:
                 raise QuantizeError(f"{name} bits are {bits}: 1 to {most} are possible")
+        if max(self.weights, self.inputs or 0) == 1:
+            object.__setattr__(self, "even", False)
 
     def __str__(self) -> str:
         return f"{'even' if self.even else 'levels'}:{_pair(self.weights, self.inputs)}"
@@ -222,7 +223,7 @@ def levels_format(bits: int | str) -> Levels:
 
 
 def option_format(option: str) -> LayerFormat:
-    """Read an option of a search, where pairs are learned levels and names schemes. Raises
+    """Read an option of a search, where pairs are learned levels and names are schemes. Raises
     QuantizeError for what is neither, and for what is both.
     """
     if option in _OLD_OPTIONS:
@@ -230,7 +231,12 @@ def option_format(option: str) -> LayerFormat:
     levels = Levels(*_widths(option)) if _is_pair(option) and not _is_wide(option) else None
     if levels is not None and option in SHORT:
         raise QuantizeError(f"option {option!r} has two readings: say {levels} or {SHORT[option]}")
-    return levels or (SHORT[option] if option in SHORT else parse(option))
+    if levels is not None or option in SHORT:
+        return levels or SHORT[option]
+    try:
+        return parse(option)
+    except QuantizeError as error:
+        raise QuantizeError(f"option {option!r}: {error}") from None
 
 
 def _is_pair(text: str) -> bool:

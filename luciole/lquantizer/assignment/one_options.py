@@ -6,11 +6,19 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from luciole.ir import TensorType
+from luciole.lquantizer.assignment.layer_format import Integers
 from luciole.lquantizer.assignment.one_config import GRANULARITIES, TYPES, OneLayers
 from luciole.lquantizer.errors import QuantizeError
 
 ALONE = {"weights": TensorType.INT8, "weights_int16": TensorType.INT16}
 """Schemes that round weights and leave all else float."""
+_WORDS = {
+    str(Integers(8, 8, unsigned=True)): "uint8",
+    str(Integers(16, 16)): "int16",
+    str(Integers(8, None)): "weights",
+    str(Integers(16, None)): "weights_int16",
+}
+"""ONE's names of formats."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +39,7 @@ class OneOptions:
 
     def __post_init__(self) -> None:
         """Refuse what ONE does not have."""
+        object.__setattr__(self, "scheme", _WORDS.get(self.scheme, self.scheme))
         if self.scheme not in (*TYPES, *ALONE):
             names = ", ".join((*TYPES, *ALONE))
             raise QuantizeError(f"scheme is {self.scheme!r}: ONE has {names}")

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal, Protocol, TypedDict
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Literal, Protocol
 
-from luciole.lquantizer.assignment.config import Choice, Config, widths
+from luciole.lquantizer.assignment.config import Choice, Config
+from luciole.lquantizer.assignment.layer_format import (
+    LayerFormat,
+    Levels,
+    Minifloat,
+    levels_format,
+    scheme_format,
+)
 from luciole.lquantizer.assignment.minifloat_options import MINIFLOAT, MinifloatOptions
 from luciole.lquantizer.assignment.schemes import (
+    BYTES,
     FLOAT,
     LEARNED,
-    PER_LAYER,
-    Granularity,
-    Rescale,
-    Rounding,
+    UNIFORM,
+    Chosen,
     Source,
     UniformOptions,
+    chosen_format,
+    is_for_operators,
 )
 from luciole.lquantizer.errors import QuantizeError, check_drop, check_seed
 from luciole.lquantizer.formats.levels import Settings
@@ -36,51 +43,18 @@ RangesSource = Source | FoundRanges | Sequence[Source | FoundRanges]
 """Saved ranges: files, their contents, or as they were found."""
 
 
-class Choices(TypedDict, total=False):
-    """Everything that ``luciole.quantize`` takes by keyword; each method and each scheme takes a
-    part of it.
-    """
-
-    scheme: str
-    compatible: Literal["one"] | None
-    exponent: int | None
-    mantissa: int | None
-    scaled: bool
-    layers_only: bool
-    per_layer: bool
-    granularity: Granularity | Literal["layer"]
-    ranges: str
-    rounding: Rounding
-    rescale: Rescale
-    symmetric: bool
-    input_type: str
-    output_type: str
-    ranges_from: RangesSource | None
-    method: MethodName
-    encode_bits: int | str
-    input_bits: int | None
-    weight_bits: int | None
-    config: Source | Sequence[Mapping[str, Any]] | None
-    recipe: Source | Sequence[Mapping[str, Any]] | None  # what config was called
-    settings: Settings | None
-    seed: int
-    all_layers: bool
-    weights_only: bool
-    uniform: bool
-    unroll_lstms: bool
-    spared: str | None
-    target_size: int | None
-    target_drop: float | None
-    levels_only: bool
+ConfigSource = Source | Sequence[Mapping[str, Any]]
+"""Settings for single layers, or another tool's: a JSON file or its content."""
 
 
 @dataclass(frozen=True)
 class QuantizeOptions:
     """What every method takes.
 
-    ``encode_bits`` is the width of inputs and weights, or both in one word as in "w2a4", unless
-    ``input_bits`` or ``weight_bits`` say otherwise; ``config`` (a JSON file or its content) chooses
-    layer by layer. ``all_layers`` quantizes the ends of convolutional networks too.
+    ``encode_bits`` is the width of inputs and weights, or a word such as "levels:w2a4", or
+    "even:w2a4", unless ``input_bits`` or ``weight_bits`` say
+    otherwise; ``config`` (a JSON file or its content) chooses layer by layer. ``all_layers``
+    quantizes the ends of convolutional networks too.
     """
 
     method: ClassVar[str] = ""
@@ -98,10 +72,13 @@ class QuantizeOptions:
     @property
     def default(self) -> Choice:
         """The choice for every layer that nothing else speaks of."""
-        weights, inputs = widths(self.encode_bits)
+        levels = levels_format(self.encode_bits)
+        inputs = levels.inputs if self.input_bits is None else self.input_bits
         return Choice(
-            inputs if self.input_bits is None else self.input_bits,
-            weights if self.weight_bits is None else self.weight_bits,
+            levels.weights if inputs is None else inputs,
+            levels.weights if self.weight_bits is None else self.weight_bits,
+            weights_only=inputs is None,
+            uniform=levels.even,
         )
 
     def per_layer(self) -> Config:
@@ -139,7 +116,7 @@ class FitOptions(QuantizeOptions):
     weights_only: bool = False
     uniform: bool = False
     unroll_lstms: bool = False
-    spared: str = FLOAT
+    spared: str = str(FLOAT)
     target_size: int | None = None
     target_drop: float | None = None
     levels_only: bool = False
@@ -148,9 +125,9 @@ class FitOptions(QuantizeOptions):
         """Refuse a target beside widths, two targets, and what spared layers cannot be."""
         super().__post_init__()
         check_drop(self.target_drop)
-        possible = [name for name in PER_LAYER if name != LEARNED]
-        if self.spared not in possible:
-            raise QuantizeError(f"spared is {self.spared!r}: {', '.join(possible)} are possible")
+        if not is_for_operators(self.spared):
+            possible = ", ".join((*UNIFORM, str(FLOAT)))
+            raise QuantizeError(f"spared is {self.spared!r}: {possible} are possible")
         given = [name for name in ("target_drop", "target_size") if getattr(self, name) is not None]
         widths = ("input_bits", "weight_bits", "weights_only")
         given += [name for name in widths if given and getattr(self, name)]
@@ -166,60 +143,72 @@ class FitOptions(QuantizeOptions):
     @property
     def default(self) -> Choice:
         """The choice for every layer that nothing else speaks of."""
-        widths = super().default
-        bits = (widths.input_bits, widths.weight_bits)
-        return Choice(*bits, weights_only=self.weights_only, uniform=self.uniform)
+        base = super().default
+        weights_only = self.weights_only or base.weights_only
+        return replace(base, weights_only=weights_only, uniform=self.uniform or base.uniform)
+
+    @property
+    def spared_format(self) -> Chosen:
+        """The format of layers without learned levels."""
+        return chosen_format(self.spared)
 
 
 _METHODS: dict[str, type[QuantizeOptions]] = {c.method: c for c in (FitOptions, PublishedOptions)}
 
 
-def options_of(choices: Choices) -> QuantizeOptions | UniformOptions | MinifloatOptions:
+def options_of(
+    choices: Mapping[str, object],
+) -> QuantizeOptions | UniformOptions | MinifloatOptions:
     """Turn keywords into the options of the scheme that they name, or else of the method ("fit"
     unless they do).
 
-    Raises QuantizeError for choices that the method does not know, TypeError for names that no
-    method knows.
+    Raises QuantizeError for choices that the scheme or method does not know.
     """
     off = (None, False)  # 0 is a choice: it is refused where it means nothing
     given = {n: choice for n, choice in choices.items() if not any(choice is o for o in off)}
     _rename(given, "recipe", "config")
-    scheme = given.pop("scheme", LEARNED)
-    if is_few_bits(scheme):
+    scheme = str(given.pop("scheme", LEARNED))
+    format = format_named(scheme)
+    if isinstance(format, Levels):
         _refuse_others(given, FitOptions, f"scheme {scheme!r}")
-        defaults = {"encode_bits": scheme, "uniform": True, "spared": "int8"}
-        return FitOptions(**{**defaults, **given})  # type: ignore[arg-type]  # fields
-    if scheme == MINIFLOAT:
+        return FitOptions(**{**level_choices(scheme, format), **given})  # type: ignore[arg-type]  # fields
+    if isinstance(format, Minifloat):
+        given = {"exponent": format.exponent, "mantissa": format.mantissa, **given}
+    if isinstance(format, Minifloat) or scheme == MINIFLOAT:
         _refuse_others(given, MinifloatOptions, f"scheme {scheme!r}")
         return MinifloatOptions(**given)  # type: ignore[arg-type]  # the names are fields
     if scheme != LEARNED:
         _refuse_others(given, UniformOptions, f"scheme {scheme!r}")
-        return UniformOptions(scheme=str(scheme), **given)  # type: ignore[arg-type]  # fields
+        return UniformOptions(scheme=scheme, **given)  # type: ignore[arg-type]  # fields
     method = given.pop("method", FitOptions.method)
     if method not in _METHODS:
         names = " and ".join(map(repr, _METHODS))
         raise QuantizeError(f"method is {method!r}: {names} are possible")
     found = _METHODS[str(method)]
     _refuse_others(given, found, f"method {method!r}")
-    return found(**given)  # type: ignore[arg-type]  # the names are fields, their types Choices'
+    return found(**given)  # type: ignore[arg-type]  # the names are fields
 
 
-def is_few_bits(scheme: object) -> bool:
-    """Tell whether a scheme such as "w4a4" is of evenly spaced levels: there are no integers of so
-    few bits between operators, but layers read their inputs in them.
+def format_named(scheme: str) -> LayerFormat | None:
+    """Read a scheme that is a format; None for one that is not."""
+    try:
+        return scheme_format(scheme)
+    except QuantizeError:
+        return None
+
+
+def level_choices(scheme: str, format: Levels) -> dict[str, object]:
+    """Write a scheme such as even:w4a4 as options: there are no integers of so few bits between
+    operators, but layers read their inputs in them, and what is beside them is of 8 bits.
     """
-    found = _FEW_BITS.fullmatch(scheme) if isinstance(scheme, str) else None
-    return found is not None and scheme not in PER_LAYER
-
-
-_FEW_BITS = re.compile(r"w[1-4]a[1-8]")
+    if scheme.startswith("levels:"):
+        return {"encode_bits": str(format)}
+    return {"encode_bits": str(format), "uniform": True, "spared": str(BYTES)}
 
 
 def _refuse_others(given: Mapping[str, object], options: type, what: str) -> None:
     """Refuse choices that a class of options has no field for."""
     for name in sorted(given.keys() - {field.name for field in fields(options)}):
-        if name not in Choices.__annotations__:
-            raise TypeError(f"quantize() got an unexpected keyword argument {name!r}")
         raise QuantizeError(f"{name} does not go with the {what}")
 
 

@@ -9,6 +9,14 @@ from typing import Any, Literal, Protocol, get_args
 
 from luciole.ir import Graph, Op, TensorType
 from luciole.ir.dtypes import element_bits
+from luciole.lquantizer.assignment.layer_format import (
+    SHORT,
+    Float,
+    Integers,
+    LayerFormat,
+    StoredLevels,
+    scheme_format,
+)
 from luciole.lquantizer.assignment.minifloat_options import MINIFLOAT
 from luciole.lquantizer.errors import QuantizeError, check_drop, check_seed
 
@@ -75,37 +83,64 @@ FROM_FAKE_QUANT = "from_fake_quant"
 """The scheme that reads a file's FAKE_QUANT operators: it becomes the one whose element types they
 ask for."""
 
-SCHEMES = {
-    "int8": Scheme(TensorType.INT8, TensorType.INT8),
-    "uint8": Scheme(TensorType.UINT8, TensorType.UINT8),
-    "w4a8": Scheme(TensorType.INT8, TensorType.INT4),
-    FROM_FAKE_QUANT: Scheme(TensorType.INT8, TensorType.INT8),
-    "int16x8": Scheme(TensorType.INT16, TensorType.INT8, TensorType.INT64),
-    "w4a16": Scheme(TensorType.INT16, TensorType.INT4, TensorType.INT64),
-    "dynamic": Scheme(None, TensorType.INT8),
-    "dynamic4": Scheme(None, TensorType.INT4),
-    "weights": Scheme(None, TensorType.INT8, explicit=True),
-    "weights4": Scheme(None, TensorType.INT4, explicit=True),
-    "float16": Scheme(None, TensorType.FLOAT16, explicit=True),
+BYTES, NIBBLES = Integers(8, 8), Integers(4, 8)
+"""What layers get by default, and the least that they get."""
+SCHEMES: dict[LayerFormat, Scheme] = {
+    BYTES: Scheme(TensorType.INT8, TensorType.INT8),
+    Integers(8, 8, unsigned=True): Scheme(TensorType.UINT8, TensorType.UINT8),
+    NIBBLES: Scheme(TensorType.INT8, TensorType.INT4),
+    Integers(8, 16): Scheme(TensorType.INT16, TensorType.INT8, TensorType.INT64),
+    Integers(4, 16): Scheme(TensorType.INT16, TensorType.INT4, TensorType.INT64),
+    Integers(8, None): Scheme(None, TensorType.INT8),
+    Integers(4, None): Scheme(None, TensorType.INT4),
+    StoredLevels(8): Scheme(None, TensorType.INT8, explicit=True),
+    StoredLevels(4): Scheme(None, TensorType.INT4, explicit=True),
+    Float(16): Scheme(None, TensorType.FLOAT16, explicit=True),
 }
+"""The element types of each format that uniform quantization has."""
 
 LEARNED = "learned"
 """The scheme that is not a uniform one."""
-FLOAT = "float"
-"""What an operator is that stays as it was."""
 MIXED = "mixed"
 """The scheme that gives each layer one of its own."""
 OTHERS = (LEARNED, MINIFLOAT)
 """Schemes that have options of their own."""
-PER_LAYER = (*SCHEMES, LEARNED, FLOAT)
-"""What a config may choose for single operators."""
+UNIFORM = (*(name for name in SHORT if SHORT[name] in SCHEMES), FROM_FAKE_QUANT)
+"""Names of schemes of uniform quantization."""
+FLOAT = Float()
+"""What an operator is that stays as it was."""
+
+Chosen = LayerFormat | None
+"""The format that an operator is to get; None: the one that FAKE_QUANT operators ask for."""
+
+
+def chosen_format(scheme: str) -> Chosen:
+    """Read the format that a scheme names for single operators. Raises QuantizeError for none."""
+    return None if scheme == FROM_FAKE_QUANT else scheme_format(scheme)
+
+
+def is_for_operators(scheme: str | None) -> bool:
+    """Tell whether a scheme names a uniform format for single operators, or floats."""
+    try:
+        chosen = chosen_format(scheme or "")
+    except QuantizeError:
+        return False
+    return chosen is None or chosen == FLOAT or chosen in SCHEMES
+
+
+def uniform_types(chosen: Mapping[Op, Chosen], read: LayerFormat = BYTES) -> dict[Op, Scheme]:
+    """Leave the operators with uniform formats, and give their element types; ``read`` is the
+    format that FAKE_QUANT operators ask for.
+    """
+    formats = {op: read if one is None else one for op, one in chosen.items()}
+    return {op: SCHEMES[one] for op, one in formats.items() if one in SCHEMES}
 
 
 class PerOperator(Protocol):
-    """Says which scheme each operator gets."""
+    """Says which format each operator gets."""
 
-    def choices(self, graph: Graph) -> Mapping[Op, str]:
-        """Name the scheme of every operator, "float" where it has none."""
+    def choices(self, graph: Graph) -> Mapping[Op, Chosen]:
+        """Give the format of every operator, floats where it stays as it is."""
 
     def ends(self, graph: Graph) -> Mapping[str, str]:
         """Say what inputs and outputs are, where nothing else does: by the options' names."""
@@ -154,7 +189,9 @@ class UniformOptions:
 
     def __post_init__(self) -> None:
         """Refuse what there is not, and what does not go together."""
-        self._check("scheme", [*SCHEMES, MIXED], others=OTHERS)
+        is_known = self.scheme == MIXED or is_for_operators(self.scheme)
+        if self.scheme == str(FLOAT) or not is_known:
+            self._check("scheme", [*UNIFORM, MIXED], others=OTHERS)
         self._check("granularity", get_args(Granularity))
         self._check("rounding", get_args(Rounding))
         self._check("rescale", get_args(Rescale))
@@ -198,9 +235,21 @@ class UniformOptions:
             raise QuantizeError(f"{name} is {found!r}: {', '.join([*names, *others])} are possible")
 
     @property
+    def format(self) -> LayerFormat:
+        """The format of layers: the one that is begun with, of the scheme "mixed"."""
+        if self.scheme == MIXED:
+            return NIBBLES
+        return BYTES if self.scheme == FROM_FAKE_QUANT else scheme_format(self.scheme)
+
+    @property
+    def word(self) -> str:
+        """The word of the format, or the name of a scheme that chooses formats."""
+        return self.scheme if self.scheme in (MIXED, FROM_FAKE_QUANT) else str(self.format)
+
+    @property
     def types(self) -> Scheme:
-        """The element types of the scheme: those that it begins with, of the scheme "mixed"."""
-        return SCHEMES["w4a8" if self.scheme == MIXED else self.scheme]
+        """The element types of the format."""
+        return SCHEMES[self.format]
 
     def for_graph(self, graph: Graph) -> UniformOptions:
         """Copy the options with those ends that a graph gets."""
@@ -232,10 +281,11 @@ class UniformOptions:
 
 
 def learns(scheme: str) -> bool:
-    """Tell whether a scheme, one of ``PER_LAYER``, learns from records."""
-    if scheme in (LEARNED, MIXED):
+    """Tell whether a scheme, of a network or of single operators, learns from records."""
+    if scheme in (LEARNED, MIXED, FROM_FAKE_QUANT):
         return True
-    return scheme != FLOAT and SCHEMES[scheme].activations is not None
+    found = scheme_format(scheme)
+    return found != FLOAT and (found not in SCHEMES or SCHEMES[found].activations is not None)
 
 
 _NEAR: dict[TensorType | None, tuple[TensorType, ...]] = {

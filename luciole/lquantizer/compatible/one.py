@@ -31,6 +31,7 @@ from luciole.ir.quantization import Affine
 from luciole.ir.text.common import one_line
 from luciole.ir.value import Use
 from luciole.ir.verify import wrong_operand_types
+from luciole.lquantizer.assignment.format_of import word_of
 from luciole.lquantizer.assignment.one_config import TYPES, Kind, OneLayers
 from luciole.lquantizer.assignment.one_options import ALONE, OneOptions
 from luciole.lquantizer.assignment.schemes import UniformOptions
@@ -289,4 +290,5 @@ def _layer(op: Op, name: str, size: int, kind: Kind, options: OneOptions) -> Lay
     bits = 8 if kind.dtype in (TensorType.UINT8, TensorType.INT8) else 16
     report = LayerReport(name, bits if options.takes_data else None, bits)
     report.bytes_before, report.bytes_after = size, constant_bytes(op)
+    report.format = word_of(op)
     return report

@@ -11,6 +11,7 @@ from luciole.ir.minifloat import Minifloat
 from luciole.ir.names import short_names
 from luciole.ir.passes.canonical.unroll_unidirseqlstm import unroll_unidirseqlstm, whole_lstms
 from luciole.ir.passes.cleaning.remove_dead import remove_dead
+from luciole.lquantizer.assignment.layer_format import Minifloat as MinifloatFormat
 from luciole.lquantizer.assignment.minifloat_options import MinifloatOptions
 from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.errors import QuantizeError
@@ -111,7 +112,8 @@ def _layers(chosen: Chosen) -> list[LayerReport]:
 
 
 def _layer(part: Part, numbers: Minifloat, short: str) -> LayerReport:
-    found = LayerReport(part.name, numbers.bits, numbers.bits, short=short, way=str(numbers))
+    found = LayerReport(part.name, numbers.bits, numbers.bits, short=short)
+    found.format = str(MinifloatFormat(numbers.exponent, numbers.mantissa))
     found.bytes_before, found.bytes_after = 4 * part.elements, numbers.bytes((part.elements,))
     return found
 

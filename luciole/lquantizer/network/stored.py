@@ -13,6 +13,7 @@ from luciole.ir import Array, Op
 from luciole.ir.analysis.constancy import constant_bytes
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
+from luciole.lquantizer.assignment.layer_format import Levels
 from luciole.lquantizer.calibration.front import Front
 from luciole.lquantizer.calibration.products import Sampling, groups_of, rows_of_input
 from luciole.lquantizer.calibration.watch import watched
@@ -57,6 +58,7 @@ def _learn(
             bytes_before=prepared.sizes[op.name],
             bytes_after=constant_bytes(op) + constant_bytes(decoder),
             way="stored as levels",
+            format=str(Levels(stored.bits, None)),
         )
         for op in stored.ops
     }

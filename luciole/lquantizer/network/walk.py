@@ -200,6 +200,7 @@ def problem_of(
 def _report(job: Job, problem: LayerProblem, learned: LearnedLayer) -> LayerReport:
     choice = job.group.choice
     report = LayerReport(job.group.name, choice.input_bits, choice.weight_bits)
+    report.format = str(choice.levels)
     if learned.inputs is None:
         report.input_bits = None
     else:

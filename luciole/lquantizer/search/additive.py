@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from luciole.lquantizer.assignment.schemes import FLOAT
 from luciole.lquantizer.search.evaluate import Alone
 from luciole.lquantizer.search.nsga2 import spread, undominated
-from luciole.lquantizer.search.space import Candidate, Gene, Space
+from luciole.lquantizer.search.space import UNCHANGED, Candidate, Gene, Space
 
 ACCURACY, SIZE, LATENCY = "accuracy", "size", "latency"
 OBJECTIVES = (ACCURACY, SIZE, LATENCY)
@@ -173,7 +172,7 @@ def _pruned(row: Mapping[str, Alone], objectives: Sequence[str]) -> tuple[str, .
     ]
     kept = undominated(np.array(values))
     names = list(row)
-    return tuple(names[i] for i in kept) or (FLOAT,)
+    return tuple(names[i] for i in kept) or (UNCHANGED,)
 
 
 def _grown(states: States, steps: Mapping[str, tuple[int, float]]) -> States:

@@ -16,7 +16,7 @@ from luciole.ir import Model
 from luciole.ir.passes.canonical.unroll_unidirseqlstm import unroll_unidirseqlstm
 from luciole.ir.passes.cleaning.remove_dead import remove_dead
 from luciole.lquantizer.assignment.config import Config
-from luciole.lquantizer.assignment.schemes import FLOAT
+from luciole.lquantizer.assignment.layer_format import Integers, Levels
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.network.real import real_network
 from luciole.lquantizer.network.result import Result
@@ -24,12 +24,13 @@ from luciole.lquantizer.network.sampling import HELD_BACK
 from luciole.lquantizer.search.additive import ACCURACY, SIZE, Sum, Table, thinned
 from luciole.lquantizer.search.evaluate import Alone, Bench, Size
 from luciole.lquantizer.search.search import tasks_of
-from luciole.lquantizer.search.space import Gene, Space, is_learned
+from luciole.lquantizer.search.space import UNCHANGED, Gene, Space, is_learned
 
-BYTES, NIBBLES = "dynamic", "dynamic4"
+BYTES, NIBBLES = str(Integers(8, None)), str(Integers(4, None))
 """Weights of 8 and 4 bits beside float inputs: smaller than learned levels where channels are few.
 """
-OPTIONS = (*(f"w{bits}a{inputs}" for bits in (1, 2, 3, 4) for inputs in (4, 8)), BYTES, NIBBLES)
+_LEVELS = tuple(str(Levels(bits, inputs)) for bits in (1, 2, 3, 4) for inputs in (4, 8))
+OPTIONS = (*_LEVELS, BYTES, NIBBLES)
 """What layers may be: inputs of fewer bits take no fewer bytes worth mentioning."""
 _GOALS = (ACCURACY, SIZE)
 _FITS = 4
@@ -221,7 +222,7 @@ def _space(model: Model, config: Config, levels_only: bool) -> Space:
     """Let every layer be anything but those that a config leaves alone, and where there are to be
     ``levels_only``, those that are spared by default.
     """
-    space = Space.of(model.graph, (*OPTIONS, FLOAT))
+    space = Space.of(model.graph, (*OPTIONS, UNCHANGED))
     names = [name for gene in space.genes for name in gene.layers]
     chosen = config.among(names)
     unused = chosen.unused(names)
@@ -238,7 +239,7 @@ def _gene(gene: Gene, config: Config, levels_only: bool) -> Gene:
     named = config.all_layers or any(map(config.names, gene.layers))
     is_float = any(config.choose(name).skip for name in gene.layers)
     is_float |= levels_only and gene.is_end and not named
-    options = [option for option in gene.options if (option == FLOAT) == is_float]
+    options = [option for option in gene.options if (option == UNCHANGED) == is_float]
     if levels_only:
         options = [option for option in options if is_learned(option)]
-    return replace(gene, options=tuple(options) or (FLOAT,))
+    return replace(gene, options=tuple(options) or (UNCHANGED,))

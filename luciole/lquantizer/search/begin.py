@@ -17,7 +17,6 @@ from luciole.interpreter.records import Records, Track, check_records, untracked
 from luciole.ir import Model
 from luciole.ir.analysis.weights import weight_constant
 from luciole.ir.names import short_names
-from luciole.lquantizer.assignment.schemes import FLOAT
 from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.network.real import real_network
@@ -29,7 +28,7 @@ from luciole.lquantizer.search.options import SearchOptions
 from luciole.lquantizer.search.result import FrontFile, SearchResult, files_of
 from luciole.lquantizer.search.runners import Begin, InProcess, Runner
 from luciole.lquantizer.search.search import Found, Materials, Search, Searched
-from luciole.lquantizer.search.space import Space
+from luciole.lquantizer.search.space import UNCHANGED, Space
 from luciole.lquantizer.search.storage import Storage, opened
 from luciole.lquantizer.search.tuned_front import finish_front
 from luciole.lquantizer.search.workers import Workers
@@ -80,7 +79,7 @@ def search_network(
                 found = finish_front(search, runner, found, finish)
         files = files_of(folder, space, found.front)
         _write(folder, files, storage, finish.stage if finish.epochs else "fitted")
-    whole = Found((FLOAT,) * len(space.genes), len(content), 0.0, us, 1.0, costs)
+    whole = Found((UNCHANGED,) * len(space.genes), len(content), 0.0, us, 1.0, costs)
     return _result(model, space, options, found, files, whole)
 
 

@@ -20,9 +20,9 @@ from luciole.ir import Graph, Op, Value
 from luciole.ir.analysis.figures import macs
 from luciole.ir.analysis.weights import weight_constant
 from luciole.ir.text.json_reading import parse_json
-from luciole.lquantizer.assignment.schemes import FLOAT
+from luciole.lquantizer.assignment.layer_format import option_format
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.search.space import Gene, Space
+from luciole.lquantizer.search.space import UNCHANGED, Gene, Space
 
 UNITS = ("instructions", "cycles", "microseconds")
 ANY = "*"
@@ -74,7 +74,7 @@ class Device:
 
     def total(self, graph: Graph) -> float:
         """Add up what a float network costs. Raises QuantizeError for what nothing is said of."""
-        return sum(self.needed(op, FLOAT) for op in graph.ops)
+        return sum(self.needed(op, UNCHANGED) for op in graph.ops)
 
     def needed(self, op: Op, width: str) -> float:
         """Say what an operator costs in a width. Raises QuantizeError where nothing is said."""
@@ -122,7 +122,7 @@ class Devices:
         """
         ops = self._sharing(layer) if self.devices else []
         return {
-            device.name: sum(device.needed(op, option) - device.needed(op, FLOAT) for op in ops)
+            device.name: sum(device.needed(op, option) - device.needed(op, UNCHANGED) for op in ops)
             for device in self.devices
         }
 
@@ -235,7 +235,11 @@ def _named(entry: Any, where: str) -> tuple[str, str]:
     for key in ("kind", "width"):
         if not isinstance(entry.get(key), str):
             raise QuantizeError(f"{where}: {key} is {entry.get(key)!r}: a text is needed")
-    return entry["kind"], entry["width"]
+    width = entry["width"]
+    try:
+        return entry["kind"], width if width == ANY else str(option_format(width))
+    except QuantizeError as error:
+        raise QuantizeError(f"{where}: {error}") from None
 
 
 def _check_keys(

@@ -10,9 +10,10 @@ from luciole.ir import Model, Op
 from luciole.ir.analysis.weights import is_layer
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
-from luciole.lquantizer.assignment.config import Choice, Config, widths
+from luciole.lquantizer.assignment.config import Choice, Config
+from luciole.lquantizer.assignment.layer_format import Levels, levels_format
 from luciole.lquantizer.assignment.options import FitOptions
-from luciole.lquantizer.assignment.schemes import FLOAT, LEARNED, UniformOptions
+from luciole.lquantizer.assignment.schemes import LEARNED, UniformOptions
 from luciole.lquantizer.calibration.positions import Dense
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.methods.output_aware import OutputAware
@@ -26,7 +27,7 @@ from luciole.lquantizer.network.walk import problem_of, quantize_records, replac
 from luciole.lquantizer.rewrite.learned_levels import finish
 from luciole.lquantizer.search import latency, shortened
 from luciole.lquantizer.search.judging import Judge
-from luciole.lquantizer.search.space import is_learned, recipe
+from luciole.lquantizer.search.space import UNCHANGED, is_learned, recipe
 from luciole.lquantizer.uniform.mixed import quantize_mixed, with_integers
 
 Size = Callable[[Model], int]
@@ -118,7 +119,7 @@ class Bench:
 
     def _first(self, learned: Sequence[str]) -> list[str]:
         """List the first layer of each group that shares its weights, in execution order."""
-        config = config_of(dict.fromkeys(learned, "w1a1"))
+        config = config_of(dict.fromkeys(learned, str(Levels(1, 1))))
         return [group.name for group in find_groups(self.model.graph, config)[0]]
 
     def _learned(self, layer: str, options: Sequence[str]) -> list[Alone]:
@@ -136,10 +137,10 @@ class Bench:
         return [replace(one, way=whole.way) for one in found]
 
     def _scheme(self, layer: str, option: str) -> Alone:
-        if option == FLOAT:
+        if option == UNCHANGED:
             return Alone(layer, option, 0, 0.0)
         others = [op.name for op in self.model.graph.ops if is_layer(op)]
-        config = recipe({**dict.fromkeys(others, FLOAT), layer: option})
+        config = recipe({**dict.fromkeys(others, UNCHANGED), layer: option})
         how = (FitOptions(config=config, seed=self.seed), UniformOptions(seed=self.seed))
         result = quantize_mixed(self.model, self.few_records, *how, LEARNED)
         return self._weighed(layer, option, result.model)
@@ -215,8 +216,8 @@ def _dense(op: Op) -> Dense:
 
 
 def _choice(option: str) -> Choice:
-    weights, inputs = widths(option)
-    return Choice(inputs, weights)
+    levels = levels_format(option)
+    return Choice(levels.inputs or levels.weights, levels.weights)
 
 
 def config_of(chosen: Mapping[str, str]) -> Config:

@@ -16,21 +16,30 @@ from luciole.interpreter.answers import Reference, answers_of, is_probability
 from luciole.interpreter.records import Records, Track, first_output, untracked
 from luciole.ir import Array, Graph, Model, Op
 from luciole.ir.analysis.weights import has_weights, weight_constant
-from luciole.lquantizer.assignment.schemes import FLOAT, SCHEMES, UniformOptions
+from luciole.lquantizer.assignment.layer_format import Integers, LayerFormat
+from luciole.lquantizer.assignment.schemes import (
+    BYTES,
+    FLOAT,
+    NIBBLES,
+    SCHEMES,
+    Chosen,
+    UniformOptions,
+    uniform_types,
+)
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.search.sensitivity import Trials, loss
 from luciole.lquantizer.uniform.quantize import quantize_uniform
 
-LADDER = ("w4a8", "int8", "int16x8", FLOAT)
+LADDER = (NIBBLES, BYTES, Integers(8, 16), FLOAT)
 """What a layer may be, from the least to the most."""
 _DROP = 1.0
 """Points that are allowed unless it is said."""
 _TRIES = 6
 """Whole quantizations at the most."""
 
-Allocation = Mapping[str, str]
-"""A scheme for each layer, by its name."""
+Allocation = Mapping[str, LayerFormat]
+"""A format for each layer, by its name."""
 
 
 @dataclass(frozen=True)
@@ -87,14 +96,14 @@ class _Search:
         reference = trials.reference()
         if not reference.has_classes:
             raise QuantizeError("a target drop needs a network whose first output scores classes")
-        how = replace(options, scheme=LADDER[1], target_drop=None)
+        how = replace(options, scheme=str(BYTES), target_drop=None)
         target = _DROP if options.target_drop is None else options.target_drop
         return cls(trials, records, how, reference, target, track)
 
     def attempt(self, allocation: Allocation) -> float:
         """Quantize the network so, and say what that costs."""
 
-        def choices(graph: Graph) -> dict[Op, str]:
+        def choices(graph: Graph) -> Mapping[Op, Chosen]:
             return around(graph, allocation)
 
         work, known = self.trials.work, self.trials.known
@@ -114,7 +123,7 @@ class _Search:
         """Lift one layer after the other until that costs no more than the target. Networks put
         together say where to begin, networks learned as a whole decide: they make up for more.
         """
-        self.trials.learn(self.records, SCHEMES[LADDER[1]], self.track)
+        self.trials.learn(self.records, SCHEMES[BYTES], self.track)
         self.candidates = self._measured()
         if not self.candidates:
             return
@@ -138,7 +147,7 @@ class _Search:
         layers = [op for op in self.trials.work.graph.ops if op.name in known]
         step, found = self.track("measuring layers", len(layers)), {}
         for op in layers:
-            alone = {op.name: SCHEMES[LADDER[0]]}
+            alone = {op.name: SCHEMES[NIBBLES]}
             weights = weight_constant(op)
             size = 0 if weights is None else int(np.prod(weights.dims))
             noise = loss(self.reference, self.trials.output(alone, alone)).noise
@@ -153,7 +162,7 @@ class _Search:
         while low < high:
             middle = (low + high) // 2
             chosen = around(self.trials.work.graph, steps[middle])
-            schemes = {op.name: SCHEMES[s] for op, s in chosen.items() if s in SCHEMES}
+            schemes = {op.name: types for op, types in uniform_types(chosen).items()}
             lost = drop(self.reference.numbers, self.trials.output(schemes, schemes))
             if lost <= self.target:
                 high = middle
@@ -167,7 +176,7 @@ class _Search:
         assert self.result is not None, "something was tried"
         report = self.result.report
         report.options = [
-            {"layer": name, "bits": 4, "bytes": one.weights // 2, "error": one.noise}
+            {"layer": name, "option": str(NIBBLES), "bytes": one.weights // 2, "error": one.noise}
             for name, one in self.candidates.items()
         ]
         if self.lost > self.target:
@@ -182,15 +191,15 @@ def path(candidates: Mapping[str, Candidate]) -> list[Allocation]:
     one that loses most for each of its weights first. One layer at least stays on integers.
     """
     order = sorted(candidates, key=lambda n: -candidates[n].noise / max(candidates[n].weights, 1))
-    steps = [dict.fromkeys(candidates, LADDER[0])]
-    for scheme in LADDER[1:]:
-        steps += [steps[-1] | dict.fromkeys(order[:k], scheme) for k in range(1, len(order) + 1)]
+    steps: list[dict[str, LayerFormat]] = [dict.fromkeys(candidates, NIBBLES)]
+    for format in LADDER[1:]:
+        steps += [steps[-1] | dict.fromkeys(order[:k], format) for k in range(1, len(order) + 1)]
     return list(steps[:-1])
 
 
-def around(graph: Graph, layers: Allocation) -> dict[Op, str]:
+def around(graph: Graph, layers: Allocation) -> dict[Op, LayerFormat]:
     """Give operators without weights the most that is in front of them."""
-    found: dict[Op, str] = {}
+    found: dict[Op, LayerFormat] = {}
     for op in graph.ops:
         makers = [v.producer.op for v in op.operands if v is not None and v.producer is not None]
         places = [LADDER.index(found[maker]) for maker in makers if maker in found]

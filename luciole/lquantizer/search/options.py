@@ -13,7 +13,7 @@ from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.search.device import Device, read_device
 from luciole.lquantizer.search.finishing import FIT, Finish
 from luciole.lquantizer.search.search import Budget, Goal
-from luciole.lquantizer.search.space import OPTIONS, check_options
+from luciole.lquantizer.search.space import OPTIONS, read_options
 
 _MINUTES = 10.0
 
@@ -25,14 +25,15 @@ class SearchOptions:
     ``objectives`` are accuracy and one or both of size and latency; files are no larger than
     ``max_size`` bytes, and their operators together take at most ``max_us`` microseconds. The
     evolution ends after so many ``evaluations`` in all, or ``minutes`` of a run (10 where neither
-    is given); at most ``files`` become files. ``options`` is what layers may be, ``tied`` shell
-    patterns of layers that are the same, ``fixed`` an option for layers by such a pattern. Layers
-    are fitted to ``calibration`` records, ``judges`` others tell what is lost, and candidates are
-    told apart on ``few`` of the first. ``workers`` are processes of this machine, ``cluster`` is
-    the address of a Dask scheduler instead. ``finish`` is "fit", or "finetune:4" for so many epochs
-    of training without labels of what becomes files, on all records that do not judge;
-    "finetune:4,mirror" turns images left to right at random. ``devices`` are files that say what
-    operators cost elsewhere, or names of ready ones; "latency:NAME" is the objective.
+    is given); at most ``files`` become files. ``options`` are words of formats that layers may
+    have, ``tied`` shell patterns of layers that are the same, ``fixed`` an option for layers by
+    such a pattern. Layers are fitted to ``calibration`` records, ``judges`` others tell what is
+    lost, and candidates are told apart on ``few`` of the first. ``workers`` are processes of this
+    machine, ``cluster`` is the address of a Dask scheduler instead. ``finish`` is "fit", or
+    "finetune:4" for so many epochs of training without labels of what becomes files, on all records
+    that do not judge; "finetune:4,mirror" turns images left to right at random. ``devices`` are
+    files that say what operators cost elsewhere, or names of ready ones; "latency:NAME" is the
+    objective.
     """
 
     objectives: tuple[str, ...] = ("accuracy", "size")
@@ -55,7 +56,9 @@ class SearchOptions:
 
     def __post_init__(self) -> None:
         """Refuse what there is not."""
-        check_options((*self.options, *self.fixed.values()))
+        object.__setattr__(self, "options", read_options(self.options))
+        words = read_options(self.fixed.values())
+        object.__setattr__(self, "fixed", dict(zip(self.fixed, words, strict=True)))
         for name in ("evaluations", "files", "calibration", "judges", "few", "workers"):
             found = getattr(self, name)
             if found is not None and found < 1:

@@ -17,7 +17,7 @@ import numpy as np
 
 from luciole.interpreter.records import Records, Track, untracked
 from luciole.ir import Model
-from luciole.lquantizer.assignment.schemes import FLOAT
+from luciole.lquantizer.assignment.layer_format import Levels, parse
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.search import latency
 from luciole.lquantizer.search.additive import (
@@ -39,7 +39,7 @@ from luciole.lquantizer.search.evaluate import Alone, Bench, Stage
 from luciole.lquantizer.search.finishing import Finish, finished, is_finish
 from luciole.lquantizer.search.nsga2 import Nsga2, Objectives, undominated
 from luciole.lquantizer.search.runners import Outcome, Runner, Task
-from luciole.lquantizer.search.space import Candidate, Space, is_learned
+from luciole.lquantizer.search.space import DYNAMIC, UNCHANGED, Candidate, Space, is_learned
 from luciole.lquantizer.search.storage import Storage
 from luciole.lquantizer.search.thinning import largest
 
@@ -47,7 +47,9 @@ _POINTS = 24
 """Of the additive front, where the evolution begins."""
 SEPARATOR = " "
 """Between the options of a candidate, in its key."""
-_TIED = ("w1a1", "w2a2", "w3a3", "w4a4")
+_LETTER = ord("A")
+"""The first letter of a key: there are fewer options than letters and signs from there on."""
+_TIED = tuple(str(Levels(bits, bits)) for bits in (1, 2, 3, 4))
 
 
 @dataclass(frozen=True)
@@ -294,7 +296,7 @@ class Search:
             candidate = tuple(map(str, found))
             given += 1
             self.storage.begin("shortened", candidate)
-            yield SEPARATOR.join(candidate), self._task("shortened", candidate)
+            yield key_of(candidate), self._task("shortened", candidate)
 
     def _is_over(self, given: int, begun: float) -> bool:
         most, minutes = self.budget.evaluations, self.budget.minutes
@@ -317,11 +319,11 @@ class Search:
         inwards, so that wherever the budget ends all sizes were looked at.
         """
         sums = self._table.front(self.goal.objectives)
-        front = [one for one in sums if self._fits(one) and set(one.candidate) != {FLOAT}]
+        front = [one for one in sums if self._fits(one) and set(one.candidate) != {UNCHANGED}]
         points = bisected(thinned(front, self.goal.objectives, _POINTS, self._whole))
         first = [one.candidate for one in (*self._first(), *points)]
         start = [*first, *self._uniform().values(), *self._greedy()]
-        return [one for one in dict.fromkeys(start) if set(one) != {FLOAT}]
+        return [one for one in dict.fromkeys(start) if set(one) != {UNCHANGED}]
 
     def _first(self) -> list[Sum]:
         """Choose the uniform networks to begin with, those of levels that promise something and all
@@ -359,9 +361,9 @@ class Search:
         options = dict.fromkeys(option for gene in self.space.genes for option in gene.options)
         found: dict[str, Candidate] = {}
         for option in options:
-            ends = "dynamic" if is_learned(option) and "dynamic" in options else None
+            ends = DYNAMIC if is_learned(option) and DYNAMIC in options else None
             candidate = self.space.uniform(option, ends)
-            if option != FLOAT and candidate is not None:
+            if option != UNCHANGED and candidate is not None:
                 found[option] = candidate
         return found
 
@@ -370,7 +372,7 @@ class Search:
         return greedy(self._table)
 
     def _allowed(self, candidate: tuple[Any, ...]) -> bool:
-        changed = any(option != FLOAT for option in candidate)
+        changed = any(option != UNCHANGED for option in candidate)
         return changed and self._fits(self._table.sum(candidate))
 
     def _fits(self, one: Sum) -> bool:
@@ -432,7 +434,7 @@ class Search:
         def tasks() -> Iterator[tuple[str, Task]]:
             for candidate in missing:
                 self.storage.begin("fitted", candidate)
-                yield SEPARATOR.join(candidate), self._task("fitted", candidate)
+                yield key_of(candidate), self._task("fitted", candidate)
 
         def ended(key: str, outcome: Outcome) -> None:
             keep(self.storage, "fitted", key, outcome)
@@ -456,7 +458,9 @@ class _Progress:
         keep(search.storage, "shortened", key, outcome)
         self.ended_now += 1
         if outcome.error is None:
-            search._tell(self.evolution, search.entered(_candidate(key), outcome.result["figures"]))
+            search._tell(
+                self.evolution, search.entered(candidate_of(key), outcome.result["figures"])
+            )
         if self.ended_now % 20 == 0:
             rate = 60 * self.ended_now / (time.monotonic() - self.begun)
             count = len(self.evolution.known)
@@ -467,8 +471,8 @@ def tasks_of(space: Space) -> Iterator[dict[str, Any]]:
     """Yield what measures each layer alone; options with equally wide weights are one task."""
     for gene in space.genes:
         learned = [option for option in gene.options if is_learned(option)]
-        widths = sorted({option[:2] for option in learned})
-        together = [[o for o in learned if o[:2] == width] for width in widths]
+        widths = sorted({parse(option).weights for option in learned})
+        together = [[o for o in learned if parse(o).weights == width] for width in widths]
         together += [[option] for option in gene.options if not is_learned(option)]
         for layer in gene.measured:
             for options in together:
@@ -498,7 +502,7 @@ def drive(
 
 def keep(storage: Storage, stage: Stage, key: str, outcome: Outcome) -> None:
     """Keep an evaluation's outcome."""
-    candidate = _candidate(key)
+    candidate = candidate_of(key)
     if outcome.error is not None:
         storage.failed(stage, candidate, outcome.error)
         return
@@ -513,7 +517,7 @@ def greedy(table: Table) -> list[Candidate]:
     ladders = []
     for gene, row in zip(table.space.genes, table.rows, strict=True):
         learned = [] if gene.is_end else [option for option in _TIED if option in row]
-        ladders.append(learned or [FLOAT if FLOAT in row else gene.options[-1]])
+        ladders.append(learned or [UNCHANGED if UNCHANGED in row else gene.options[-1]])
     place = [0] * len(ladders)
     found = [_at(ladders, place)]
     while gains := _gains(table, ladders, place):
@@ -549,8 +553,18 @@ def _is_known(task: Mapping[str, Any], known: set[tuple[str, str]]) -> bool:
     return all((task["layer"], option) in known for option in task["options"])
 
 
-def _candidate(key: str) -> Candidate:
+def key_of(candidate: Candidate) -> str:
+    """Write a candidate as a key: a letter for each gene, and the options that the letters stand
+    for.
+    """
+    options = list(dict.fromkeys(candidate))
+    letters = "".join(chr(_LETTER + options.index(option)) for option in candidate)
+    return SEPARATOR.join((letters, *options))
+
+
+def candidate_of(key: str) -> Candidate:
     """Read a candidate off its key: options are the same objects wherever they are, and sent
     once.
     """
-    return tuple(map(intern, key.split(SEPARATOR)))
+    letters, *options = map(intern, key.split(SEPARATOR))
+    return tuple(options[ord(letter) - _LETTER] for letter in letters)

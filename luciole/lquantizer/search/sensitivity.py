@@ -227,7 +227,7 @@ def _measured(
         kinds = (dict.fromkeys(chosen, options.types) for chosen in (rounded, weights))
         return loss(reference, trials.output(*kinds))
 
-    found = Sensitivity(options.scheme, lost(names, layers), lost([], layers), lost(names, []))
+    found = Sensitivity(options.word, lost(names, layers), lost([], layers), lost(names, []))
     short = short_names(layers)
     for name in layers:
         rest = [other for other in names if other != name]

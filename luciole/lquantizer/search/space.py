@@ -10,26 +10,28 @@ from typing import Any
 from luciole.ir import Graph, TensorType
 from luciole.ir.analysis.weights import has_weights, weight_constant
 from luciole.ir.names import short_names
-from luciole.lquantizer.assignment.config import Config, widths
-from luciole.lquantizer.assignment.schemes import FLOAT, FROM_FAKE_QUANT, LEARNED, SCHEMES
+from luciole.lquantizer.assignment.config import Config
+from luciole.lquantizer.assignment.layer_format import Integers, Levels, option_format
+from luciole.lquantizer.assignment.schemes import FLOAT, SCHEMES
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.network.layers import find_groups
 
 WEIGHT_BITS = (1, 2, 3, 4)
 INPUT_BITS = (1, 2, 3, 4, 8)
-LEARNED_OPTIONS = tuple(f"w{w}a{a}" for w in WEIGHT_BITS for a in INPUT_BITS)
-_NAMED = {"int8x4": "w4a8", "int16x4": "w4a16"}
-"""Schemes that would be called like learned levels: inputs x weights, as "int16x8" is."""
-UNIFORM_OPTIONS = (*(n for n in SCHEMES if n not in (FROM_FAKE_QUANT, *_NAMED.values())), *_NAMED)
-OPTIONS = (*LEARNED_OPTIONS, "dynamic", "dynamic4", FLOAT)
-"""What is tried unless others are asked for: learned levels, int8 and int4 weights, floats."""
+LEARNED_OPTIONS = tuple(str(Levels(w, a)) for w in WEIGHT_BITS for a in INPUT_BITS)
+UNIFORM_OPTIONS = tuple(map(str, SCHEMES))
+DYNAMIC = str(Integers(8, None))
+UNCHANGED = str(FLOAT)
+OPTIONS = (*LEARNED_OPTIONS, DYNAMIC, str(Integers(4, None)), UNCHANGED)
+"""What is tried unless others are asked for: learned levels, int8 and int4 weights, floats. Options
+are words of formats."""
 
 Candidate = tuple[str, ...]
 """An option for each gene of a space."""
 
 
 def is_learned(option: str) -> bool:
-    """Tell options with learned levels, such as "w2a4", from schemes."""
+    """Tell options with learned levels, such as levels:w2a4, from others."""
     return option in LEARNED_OPTIONS
 
 
@@ -67,9 +69,9 @@ class Space:
 
         Raises QuantizeError where nothing can be chosen, and for patterns that match no layer.
         """
-        check_options([*options, *(fixed or {}).values()])
-        genes = tied_genes(_genes(graph, options), tied)
-        genes = fixed_genes(genes, fixed or {})
+        genes = tied_genes(_genes(graph, read_options(options)), tied)
+        names = (fixed or {}).values()
+        genes = fixed_genes(genes, dict(zip(fixed or {}, read_options(names), strict=True)))
         if all(len(gene.options) < 2 for gene in genes):
             raise QuantizeError("nothing to search: no layer has more than one option")
         return cls(tuple(genes))
@@ -102,27 +104,27 @@ class Space:
         return [name for gene, option in pairs if is_learned(option) for name in gene.measured]
 
 
-def check_options(options: Iterable[str]) -> None:
-    """Raise QuantizeError for what is no option."""
-    known = (*LEARNED_OPTIONS, *UNIFORM_OPTIONS, FLOAT)
-    for option in options:
-        if option not in known:
-            raise QuantizeError(f"option {option!r}: {', '.join(known)} are possible")
+def read_options(options: Iterable[str]) -> tuple[str, ...]:
+    """Write options that people gave as words of formats. Raises QuantizeError for what is none,
+    and for what might be two.
+    """
+    return tuple(map(_read, options))
+
+
+def _read(option: str) -> str:
+    known = (*LEARNED_OPTIONS, *UNIFORM_OPTIONS, UNCHANGED)
+    word = str(option_format(option))
+    if word not in known:
+        raise QuantizeError(f"option {option!r}: {', '.join(known)} are possible")
+    return word
 
 
 def recipe(chosen: Mapping[str, str]) -> dict[str, Any]:
     """Write options by layer as the content of a config: ``Config.parse`` reads it."""
     return {
         "all_layers": True,
-        "layers": [{"name": name, **_entry(option)} for name, option in chosen.items()],
+        "layers": [{"name": name, "scheme": option} for name, option in chosen.items()],
     }
-
-
-def _entry(option: str) -> dict[str, Any]:
-    if not is_learned(option):
-        return {"scheme": _NAMED.get(option, option)}
-    weights, inputs = widths(option)
-    return {"scheme": LEARNED, "weight_bits": weights, "input_bits": inputs}
 
 
 def _genes(graph: Graph, options: Sequence[str]) -> list[Gene]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from luciole.lquantizer.search.finishing import Finish
 from luciole.lquantizer.search.runners import Outcome, Runner, Task
-from luciole.lquantizer.search.search import SEPARATOR, Found, Search, Searched, drive
+from luciole.lquantizer.search.search import Found, Search, Searched, candidate_of, drive, key_of
 
 
 def finish_front(search: Search, runner: Runner, found: Searched, finish: Finish) -> Searched:
@@ -23,10 +23,10 @@ def finish_front(search: Search, runner: Runner, found: Searched, finish: Finish
     def tasks() -> Iterator[tuple[str, Task]]:
         for candidate in missing:
             search.storage.begin(stage, candidate)
-            yield SEPARATOR.join(candidate), {"stage": stage, "candidate": candidate}
+            yield key_of(candidate), {"stage": stage, "candidate": candidate}
 
     def ended(key: str, outcome: Outcome) -> None:
-        _keep_better(search, stage, start[tuple(key.split(SEPARATOR))], outcome)
+        _keep_better(search, stage, start[candidate_of(key)], outcome)
         step(1)
 
     drive(runner, tasks(), ended)

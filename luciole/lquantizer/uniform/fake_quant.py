@@ -13,6 +13,7 @@ from luciole.ir.ops.fake_quant import FakeQuant, limits
 from luciole.ir.passes.cleaning.remove_dead import remove_dead
 from luciole.ir.quantization import Affine
 from luciole.kernels.fake_quant import fake_quant
+from luciole.lquantizer.assignment.layer_format import LayerFormat
 from luciole.lquantizer.assignment.schemes import SCHEMES
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.formats.affine import of_range
@@ -34,11 +35,11 @@ class Given:
 NOTHING = Given()
 
 
-def scheme_of(model: Model) -> str:
-    """Find the scheme whose element types hold what FAKE_QUANT operators round to: 16 bits between
+def format_asked_for(model: Model) -> LayerFormat:
+    """Find the format whose element types hold what FAKE_QUANT operators round to: 16 bits between
     operators where one has more than 8, 4 bits for weights where none has more.
 
-    Raises QuantizeError where there are none, and where no scheme has both.
+    Raises QuantizeError where there are none, and where no format has both.
     """
     found = list(_fake_quants(model.graph))
     if not found:
@@ -50,9 +51,9 @@ def scheme_of(model: Model) -> str:
         TensorType.INT16 if wide else TensorType.INT8,
         TensorType.INT4 if narrow else TensorType.INT8,
     )
-    for name, scheme in SCHEMES.items():
+    for format, scheme in SCHEMES.items():
         if (scheme.activations, scheme.weights) == types:
-            return name
+            return format
     raise QuantizeError(
         f"FAKE_QUANT rounds tensors to {types[0].name} and weights to {types[1].name}: no scheme "
         "has both"

@@ -7,7 +7,7 @@ stand between them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 
 from luciole.interpreter.records import Records, Track
@@ -19,8 +19,17 @@ from luciole.ir.passes.cleaning.remove_dead import remove_dead
 from luciole.ir.quantization import is_affine
 from luciole.lquantizer.assignment.choices import among, configured, joined
 from luciole.lquantizer.assignment.config import Config
+from luciole.lquantizer.assignment.layer_format import Levels
 from luciole.lquantizer.assignment.options import FitOptions
-from luciole.lquantizer.assignment.schemes import FLOAT, LEARNED, SCHEMES, UniformOptions
+from luciole.lquantizer.assignment.schemes import (
+    BYTES,
+    FLOAT,
+    LEARNED,
+    SCHEMES,
+    Chosen,
+    UniformOptions,
+    uniform_types,
+)
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.methods.output_aware import OutputAware
 from luciole.lquantizer.network.layers import find_groups
@@ -37,10 +46,10 @@ def quantize_mixed(
     records: Records | None,
     fit: FitOptions,
     uniform: UniformOptions,
-    default: str,
+    scheme: str,
     track: Track | None = None,
 ) -> Result:
-    """Quantize each operator as the config of ``fit`` says, else as the ``default`` does: layers
+    """Quantize each operator as the config of ``fit`` says, else as the ``scheme`` does: layers
     with learned levels as ``fit`` says, and where they can have none as its ``spared`` does; the
     others as ``uniform`` says. The given model stays as it is.
 
@@ -51,7 +60,7 @@ def quantize_mixed(
     work = model.clone() if fit.unroll_lstms else model
     if fit.unroll_lstms and unroll_unidirseqlstm(work.graph):
         remove_dead(work.graph)
-    config, chosen = fit.per_layer(), _chosen(fit, default, work.graph)
+    config, chosen = fit.per_layer(), _chosen(fit, scheme, work.graph)
     if not _learns(config, chosen, work.graph):
         return quantize_uniform(work, records, uniform, track, lambda g: _beside(g, chosen, fit))
     if records is None:
@@ -73,28 +82,29 @@ def with_integers(
     return _with_integers(learned, records, fit, uniform, chosen, track)
 
 
-def _chosen(fit: FitOptions, default: str, graph: Graph) -> dict[str, str]:
-    """Choose a scheme for each operator, by its name."""
+def _chosen(fit: FitOptions, scheme: str, graph: Graph) -> dict[str, Chosen]:
+    """Choose a format for each operator, by its name."""
     config = fit.per_layer()
-    choices = configured(config, config.default.format or default)
-    return {op.name: scheme for op, scheme in choices(graph).items()}
+    choices = configured(config, config.default.own_scheme or scheme)
+    return {op.name: format for op, format in choices(graph).items()}
 
 
-def _learns(config: Config, chosen: Mapping[str, str], graph: Graph) -> bool:
+def _learns(config: Config, chosen: Mapping[str, Chosen], graph: Graph) -> bool:
     """Tell whether layers get learned levels. Where some are to and none can, what others get is
     all that is done; where there are no others, learning says why.
     """
-    schemes = {chosen[op.name] for op in graph.ops if is_layer(op)}
-    if LEARNED not in schemes or schemes.isdisjoint(SCHEMES):
-        return LEARNED in schemes
+    layers = [op for op in graph.ops if is_layer(op)]
+    learned = any(isinstance(chosen[op.name], Levels) for op in layers)
+    if not learned or not uniform_types({op: chosen[op.name] for op in layers}):
+        return learned
     return bool(find_groups(graph, _levels(config, chosen, graph))[0])
 
 
-def _levels(config: Config, chosen: Mapping[str, str], graph: Graph) -> Config:
+def _levels(config: Config, chosen: Mapping[str, Chosen], graph: Graph) -> Config:
     """Say which layers get learned levels of how many bits: no others."""
     layers = [op.name for op in graph.ops if is_layer(op)]
     found = among(config, graph).only_of(layers)
-    others = [name for name in layers if chosen[name] != LEARNED]
+    others = [name for name in layers if not isinstance(chosen[name], Levels)]
     return found.with_choices({name: replace(found.choose(name), skip=True) for name in others})
 
 
@@ -103,12 +113,12 @@ def _with_integers(
     records: Records,
     fit: FitOptions,
     uniform: UniformOptions,
-    chosen: Mapping[str, str],
+    chosen: Mapping[str, Chosen],
     track: Track | None,
 ) -> Result:
-    """Give the operators beside learned levels the schemes ``chosen`` for them by name."""
+    """Give the operators beside learned levels the formats ``chosen`` for them by name."""
 
-    def choices(graph: Graph) -> dict[Op, str]:
+    def choices(graph: Graph) -> dict[Op, Chosen]:
         return _beside(graph, chosen, fit)
 
     if not _has_any(learned.model, choices(learned.model.graph)):
@@ -127,34 +137,36 @@ def _with_integers(
     return replace(learned, model=beside.model)
 
 
-def _beside(graph: Graph, chosen: Mapping[str, str], fit: FitOptions) -> dict[Op, str]:
-    """Choose schemes where learned levels are not."""
-    known: dict[Op, str] = {}
-    between = fit.spared in SCHEMES and SCHEMES[fit.spared].activations is not None
+def _beside(graph: Graph, chosen: Mapping[str, Chosen], fit: FitOptions) -> dict[Op, Chosen]:
+    """Choose formats where learned levels are not."""
+    known: dict[Op, Chosen] = {}
+    spared = fit.spared_format
+    types = SCHEMES.get(spared or BYTES)
+    between = types is not None and types.activations is not None
     renamed = equalized(graph)
     for op in graph.ops:
-        scheme = _by_name(op, chosen, renamed) or LEARNED
+        name = _name(op, chosen, renamed)
         if has_levels(op):
             known[op] = FLOAT
-        elif scheme != LEARNED:
-            known[op] = scheme
+        elif name is not None and not isinstance(chosen[name], Levels):
+            known[op] = chosen[name]
         elif has_weights(op):
-            known[op] = fit.spared
+            known[op] = spared
         elif is_layer(op):  # a product of two tensors has no weights that could be stored
-            known[op] = fit.spared if between else FLOAT
+            known[op] = spared if between else FLOAT
     return joined(graph, known)
 
 
-def _by_name(op: Op, chosen: Mapping[str, str], renamed: Mapping[Value, Equalized]) -> str | None:
-    """Find what is chosen for an operator by its result's name, or by the one that it had before
-    channels were rescaled; the network that was given may have been rescaled as well.
+def _name(op: Op, chosen: Container[str], renamed: Mapping[Value, Equalized]) -> str | None:
+    """Find the name by which something is chosen for an operator: its result's, or the one that it
+    had before channels were rescaled; the network that was given may have been rescaled as well.
     """
     names = [name for v in op.results for name in (v.name, original_name(v, renamed))]
-    return next((chosen[name] for name in names if name in chosen), None)
+    return next((name for name in names if name in chosen), None)
 
 
-def _has_any(model: Model, choices: Mapping[Op, str]) -> bool:
-    schemes = {op: SCHEMES[scheme] for op, scheme in choices.items() if scheme in SCHEMES}
+def _has_any(model: Model, choices: Mapping[Op, Chosen]) -> bool:
+    schemes = uniform_types(choices)
     alone = [op for op, types in schemes.items() if types.activations is None and has_weights(op)]
     return bool(alone or integers_of(schemes))
 

@@ -13,11 +13,10 @@ from luciole.ir.text.common import one_line
 from luciole.kernels.core import evaluation
 from luciole.lquantizer.assignment.choices import Choices
 from luciole.lquantizer.assignment.schemes import (
-    FLOAT,
     FROM_FAKE_QUANT,
-    SCHEMES,
     Scheme,
     UniformOptions,
+    uniform_types,
 )
 from luciole.lquantizer.network.grids import unsaid
 from luciole.lquantizer.network.real import make_real, real_network, take_out_pairs
@@ -25,9 +24,9 @@ from luciole.lquantizer.report import LONGEST_NAME
 from luciole.lquantizer.uniform.fake_quant import (
     NOTHING,
     Given,
+    format_asked_for,
     of_tensors,
     of_weights,
-    scheme_of,
 )
 from luciole.lquantizer.uniform.places import integers_of, types_of
 from luciole.lquantizer.uniform.spell_out import spell_out
@@ -103,7 +102,7 @@ def prepared(model: Model, options: UniformOptions, choices: Choices) -> Start:
     options, chosen = options.for_graph(graph), choices(graph)
     if options.scheme != FROM_FAKE_QUANT:
         make_float(graph)
-        schemes = {op: SCHEMES[chosen[op]] for op in graph.ops if chosen.get(op) in SCHEMES}
+        schemes = uniform_types({op: chosen[op] for op in graph.ops if op in chosen})
         if not types_of(schemes):
             return Start(work, options, schemes, NOTHING, pairs=pairs)
         dropped = len(of_tensors(graph, TensorType.INT8))
@@ -111,17 +110,12 @@ def prepared(model: Model, options: UniformOptions, choices: Choices) -> Start:
         schemes = {op: types for op, types in schemes.items() if op in set(graph.ops)}
         spell_out(graph, schemes, finer=options.per_operator is None)
         return Start(work, options, schemes, NOTHING, dropped, pairs)
-    options = replace(options, scheme=scheme_of(work), rescale="none")  # they fit no other weights
+    read = format_asked_for(work)
+    options = replace(options, scheme=str(read), rescale="none")  # they fit no other weights
     weights = of_weights(graph)
     make_float(graph)
     dtype = options.types.activations
     assert dtype is not None, "tensors between operators become integers"
     given = Given(of_tensors(graph, dtype), weights)
-    names = {op: _as_read(chosen.get(op), options.scheme) for op in graph.ops}
-    schemes = {op: SCHEMES[name] for op, name in names.items() if name in SCHEMES}
+    schemes = uniform_types({op: chosen[op] for op in graph.ops if op in chosen}, read)
     return Start(work, options, schemes, given, pairs=pairs)
-
-
-def _as_read(name: str | None, scheme: str) -> str:
-    """Say what a scheme is called when FAKE_QUANT operators are read."""
-    return scheme if name == FROM_FAKE_QUANT else name or FLOAT

@@ -17,7 +17,15 @@ from luciole.ir.names import short_names
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTMLayer
 from luciole.ir.passes.cleaning.remove_dead import remove_dead, remove_dead_buffers
 from luciole.lquantizer.assignment.choices import Choices, everywhere
-from luciole.lquantizer.assignment.schemes import SCHEMES, Scheme, UniformOptions
+from luciole.lquantizer.assignment.format_of import word_of
+from luciole.lquantizer.assignment.layer_format import Integers
+from luciole.lquantizer.assignment.schemes import (
+    SCHEMES,
+    Scheme,
+    UniformOptions,
+    chosen_format,
+    uniform_types,
+)
 from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.network.grids import unsaid
@@ -119,7 +127,7 @@ def _choices(options: UniformOptions) -> Choices:
     """Choose as the options say."""
     if options.per_operator is not None:
         return options.per_operator.choices
-    return everywhere(options.scheme)
+    return everywhere(chosen_format(options.scheme))
 
 
 def prepare(
@@ -143,8 +151,7 @@ def prepare(
 def schemes_inside(work: Model, options: UniformOptions) -> dict[Op, Scheme]:
     """Choose for the operators of graphs that are called, whose tensors stay float."""
     chosen = _choices(options)
-    named = [choice for graph in work.graphs[1:] for choice in chosen(graph).items()]
-    return {op: SCHEMES[name] for op, name in named if name in SCHEMES}
+    return uniform_types({op: c for graph in work.graphs[1:] for op, c in chosen(graph).items()})
 
 
 def _said(graph: Graph, integers: dict[Op, Scheme], given: Given) -> dict[Op, Scheme]:
@@ -173,7 +180,7 @@ def _weights_alone(
     """
     reports: dict[Op, LayerReport] = {}
     of_main = set(work.graph.ops)
-    dynamic = SCHEMES["dynamic"]
+    dynamic = SCHEMES[Integers(8, None)]
     alone = {op: types for op, types in schemes.items() if types.activations is None}
     for op, types in schemes.items():
         apart = op not in of_main or isinstance(op, LSTMLayer) or op in walked.lost
@@ -203,4 +210,5 @@ def _report(reports: Mapping[Op, LayerReport], names: Mapping[Op, str]) -> Repor
         report.name = names[op]
         report.short = short[names[op]]
         report.bytes_after = stored_bytes(op)
+        report.format = word_of(op)
     return Report([reports[op] for op in layers])

@@ -84,8 +84,8 @@ def _add_space(parser: argparse.ArgumentParser) -> None:
     space.add_argument(
         "--options",
         metavar="NAMES",
-        help="of w1a1 to w4a8, float and schemes such as dynamic, int8, float16 "
-        "(default: all learned levels, dynamic, dynamic4, float)",
+        help="of levels:w1a1 to levels:w4a8, float and other formats such as dynamic:int8, "
+        "int:w8a8, float16 (default: all learned levels, dynamic:int8, dynamic:int4, float)",
     )
     space.add_argument(
         "--tie", action="append", default=[], metavar="PATTERN", help="layers that are the same"

@@ -7,26 +7,24 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from luciole.drawing.palette import BITS
-from luciole.lquantizer.assignment.schemes import FLOAT
+from luciole.lquantizer.assignment.layer_format import parse
 from luciole.tools.search.plots import text
 
 if TYPE_CHECKING:
     from luciole.lquantizer.search.result import SearchResult
     from luciole.lquantizer.search.search import Found
 
-_CELL, _LINE, _LEFT, _TOP = 84, 26, 150, 58
+_CELL, _LINE, _LEFT, _TOP = 96, 26, 150, 58
 _LONGEST = 10
-_WIDE = {FLOAT: 32, "float16": 16}
-_NARROW = ("dynamic4", "weights4", "int8x4", "int16x4")
 
 
 def bits_of(option: str) -> int:
     """Return the bits that an option gives a layer's weights, or where it is about its result only,
     the bits of that.
     """
-    if option[:1] in "wa" and option[1:2].isdigit():
-        return int(option[1])
-    return _WIDE.get(option, 4 if option in _NARROW else 8)
+    if option[:1] in "wa" and option[1:].isdecimal():  # of the published search
+        return int(option[1:])
+    return parse(option).weights
 
 
 def heat_map(search: SearchResult) -> str:

@@ -22,12 +22,12 @@ from luciole.lquantizer.assignment.layer_format import (
 )
 from luciole.lquantizer.errors import QuantizeError
 
-WIDTHS = (2, 4, 8, 16)
+WIDTHS = range(2, 17)
 WORDS: dict[str, LayerFormat] = {
     "levels:w2a4": Levels(2, 4),
     "levels:w3": Levels(3, None),
     "even:w4a4": Levels(4, 4, even=True),
-    "even:w1": Levels(1, None, even=True),
+    "even:w2": Levels(2, None, even=True),
     "int:w8a8": Integers(8, 8),
     "int:w4a8": Integers(4, 8),
     "int:w8a16": Integers(8, 16),
@@ -58,7 +58,7 @@ def every_format() -> Iterator[LayerFormat]:
 def test_words_of_all_formats_are_read_and_differ() -> None:
     formats = list(every_format())
     assert [parse(str(f)) for f in formats] == formats
-    assert len({str(f) for f in formats}) == len(set(formats)) == 242
+    assert len({str(f) for f in formats}) == len(set(formats)) == 768
 
 
 @pytest.mark.parametrize("word", WORDS)
@@ -85,8 +85,8 @@ def test_parse_refuses_other_texts(text: str) -> None:
     [
         ("levels:w5a4", "weight bits are 5: 1 to 4 are possible"),
         ("even:w2a9", "input bits are 9: 1 to 8 are possible"),
-        ("int:w3a8", "integers have 3 bits: 2, 4, 8, 16 are possible"),
-        ("weights:int5", "integers have 5 bits"),
+        ("int:w1a8", "integers have 1 bits: 2 to 16 are possible"),
+        ("weights:int32", "integers have 32 bits"),
         ("dynamic:int4/32", "weights of blocks are decoded"),
         ("minifloat:1,4", "the exponent has 1 bits, 2 to 7 are possible"),
     ],
@@ -99,6 +99,12 @@ def test_parse_refuses_bits_that_there_are_not(word: str, why: str) -> None:
 @pytest.mark.parametrize("name", SHORT)
 def test_short_names_and_words_name_the_same_scheme(name: str) -> None:
     assert scheme_format(name) == SHORT[name] == scheme_format(str(SHORT[name]))
+
+
+def test_two_levels_are_always_even() -> None:
+    assert parse("even:w1a1") == parse("levels:w1a1")
+    assert parse("even:w1") == parse("levels:w1")
+    assert parse("even:w1a2") != parse("levels:w1a2")
 
 
 def test_a_pair_means_what_its_door_has() -> None:

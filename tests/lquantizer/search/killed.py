@@ -13,7 +13,7 @@ from luciole.lquantizer.search import cluster
 from luciole.lquantizer.search.options import SearchOptions
 from tests.networks import network, random
 
-OPTIONS = ("w1a2", "w2a2", "w2a4", "w4a8", "dynamic", "float")
+OPTIONS = ("levels:w1a2", "levels:w2a2", "levels:w2a4", "levels:w4a8", "dynamic:int8", "float")
 
 
 def main(folder: str, evaluations: str, workers: str, address: str = "", patience: str = "") -> int:

@@ -22,10 +22,10 @@ CONTENT: dict[str, Any] = {
     "unit": "instructions",
     "costs": [
         {"kind": "FULLY_CONNECTED", "width": "*", "call": 100, "input": 1, "output": 10, "mac": 2},
-        {"kind": "FULLY_CONNECTED", "width": "w1a2", "mac": 0.5},
+        {"kind": "FULLY_CONNECTED", "width": "levels:w1a2", "mac": 0.5},
         {
             "kind": "FULLY_CONNECTED",
-            "width": "w1a2",
+            "width": "levels:w1a2",
             "input": [1, 32],
             "weights": [16, 32],
             "cost": 7,
@@ -42,11 +42,11 @@ def device(**changes: Any) -> str:
 def test_the_entry_that_says_most_counts() -> None:
     found = parse_device(device(), "mcu.json")
     first, act, second, *_ = network(SIZES).graph.ops
-    assert found.cost(first, "w1a2") == 0.5 * 40 * 32
-    assert found.cost(second, "w1a2") == 7  # of exactly these shapes
-    assert found.cost(first, "dynamic") == 100 + 40 + 10 * 32 + 2 * 40 * 32
+    assert found.cost(first, "levels:w1a2") == 0.5 * 40 * 32
+    assert found.cost(second, "levels:w1a2") == 7  # of exactly these shapes
+    assert found.cost(first, "dynamic:int8") == 100 + 40 + 10 * 32 + 2 * 40 * 32
     assert found.cost(act, "float") == 3 * 32
-    assert found.cost(act, "int8") is None
+    assert found.cost(act, "int:w8a8") is None
 
 
 @pytest.mark.parametrize(
@@ -58,12 +58,20 @@ def test_the_entry_that_says_most_counts() -> None:
         ({"colour": 1}, "'colour' is not known"),
         ({"costs": [3]}, r"costs\[0\]: an object"),
         ({"costs": [{"kind": "ADD"}]}, r"costs\[0\]: width is None"),
-        ({"costs": [{"kind": "ADD", "width": "int8", "mac": -1}]}, r"mac is -1"),
-        ({"costs": [{"kind": "ADD", "width": "int8", "mac": "1"}]}, r"mac is '1': a number"),
-        ({"costs": [{"kind": "ADD", "width": "int8", "macs": 1}]}, r"'macs' is not known"),
-        ({"costs": [{"kind": "ADD", "width": "x", "cost": 1}]}, r"input is missing"),
-        ({"costs": [{"kind": "A", "width": "x", "cost": 1, "input": [0]}]}, r"input is \[0\]"),
-        ({"costs": [{"kind": "A", "width": "x"}] * 2}, r"costs\[1\]: A as x is there twice"),
+        ({"costs": [{"kind": "ADD", "width": "int:w8a8", "mac": -1}]}, r"mac is -1"),
+        ({"costs": [{"kind": "ADD", "width": "int:w8a8", "mac": "1"}]}, r"mac is '1': a number"),
+        ({"costs": [{"kind": "ADD", "width": "int:w8a8", "macs": 1}]}, r"'macs' is not known"),
+        ({"costs": [{"kind": "ADD", "width": "float", "cost": 1}]}, r"input is missing"),
+        ({"costs": [{"kind": "A", "width": "*", "cost": 1, "input": [0]}]}, r"input is \[0\]"),
+        ({"costs": [{"kind": "A", "width": "*"}] * 2}, r"costs\[1\]: A as \* is there twice"),
+        (
+            {"costs": [{"kind": "A", "width": "x"}]},
+            r"costs\[0\]: option 'x': .* no format of a layer",
+        ),
+        (
+            {"costs": [{"kind": "A", "width": "w4a8"}]},
+            r"costs\[0\]: option 'w4a8' has two readings",
+        ),
     ],
 )
 def test_a_file_is_refused_in_one_line(changes: dict[str, Any], message: str) -> None:
@@ -84,23 +92,29 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_options_without_a_cost_are_left_out() -> None:
-    costs = [{"kind": "*", "width": name, "mac": 1} for name in ("float", "w1a2")]
+    costs = [{"kind": "*", "width": name, "mac": 1} for name in ("float", "levels:w1a2")]
     graph, lines = network(SIZES).graph, list[str]()
     devices = Devices.of([parse_device(device(costs=costs), "")], graph)
-    space = devices.allowed(Space.of(graph, ("w1a2", "w2a4", "dynamic", "float")), lines.append)
-    assert set(space.choices) == {("w1a2", "float")}
-    assert lines == ["device mcu has no cost of FULLY_CONNECTED as w2a4, dynamic: left out"]
+    space = devices.allowed(
+        Space.of(graph, ("levels:w1a2", "levels:w2a4", "dynamic:int8", "float")), lines.append
+    )
+    assert set(space.choices) == {("levels:w1a2", "float")}
+    assert lines == [
+        "device mcu has no cost of FULLY_CONNECTED as levels:w2a4, dynamic:int8: left out"
+    ]
     with pytest.raises(QuantizeError, match="no cost of 'fc1' in any option"):
-        devices.allowed(Space.of(graph, ("w2a4", "dynamic")), lines.append)
+        devices.allowed(Space.of(graph, ("levels:w2a4", "dynamic:int8")), lines.append)
 
 
 def test_layers_that_share_their_weights_cost_as_often_as_they_run() -> None:
     model = network((8, 8, 8))
     first, _, second = model.graph.ops
     second.set_operand(1, first.operands[1])
-    costs = [{"kind": "*", "width": name, "mac": mac} for name, mac in (("float", 5), ("int8", 2))]
+    costs = [
+        {"kind": "*", "width": name, "mac": mac} for name, mac in (("float", 5), ("int:w8a8", 2))
+    ]
     devices = Devices.of([parse_device(device(costs=costs), "")], model.graph)
-    assert devices.more("fc1", "int8") == {"mcu": 2 * (2 - 5) * 8 * 8}
+    assert devices.more("fc1", "int:w8a8") == {"mcu": 2 * (2 - 5) * 8 * 8}
 
 
 def test_ready_files_are_as_the_schema_has_it() -> None:
@@ -125,8 +139,8 @@ def test_two_devices_are_two_objectives(tmp_path: Path) -> None:
     paths = []
     for name, mac in (("one", 1.0), ("two", 3.0)):
         costs = [
-            {"kind": "FULLY_CONNECTED", "width": "w1a2", "mac": 0.1},
-            {"kind": "FULLY_CONNECTED", "width": "w2a4", "mac": 0.8 / mac},
+            {"kind": "FULLY_CONNECTED", "width": "levels:w1a2", "mac": 0.1},
+            {"kind": "FULLY_CONNECTED", "width": "levels:w2a4", "mac": 0.8 / mac},
             {"kind": "*", "width": "float", "mac": mac, "output": 1},
         ]
         paths.append(str(tmp_path / f"{name}.json"))
@@ -134,7 +148,7 @@ def test_two_devices_are_two_objectives(tmp_path: Path) -> None:
     options = SearchOptions(
         objectives=("accuracy", "latency:one", "latency:two"),
         evaluations=10,
-        options=("w1a2", "w2a4", "dynamic", "float"),
+        options=("levels:w1a2", "levels:w2a4", "dynamic:int8", "float"),
         files=4,
         few=20,
         devices=tuple(paths),
@@ -146,13 +160,13 @@ def test_two_devices_are_two_objectives(tmp_path: Path) -> None:
     outputs = dict(zip(macs, (32, 16, 4), strict=True))
     for file in found.front:
         for name, mac in (("one", 1.0), ("two", 3.0)):
-            each = {"w1a2": (0.1, 0), "w2a4": (0.8 / mac, 0), "float": (mac, 1)}
+            each = {"levels:w1a2": (0.1, 0), "levels:w2a4": (0.8 / mac, 0), "float": (mac, 1)}
             wanted = elements + sum(
                 each[option][0] * macs[layer] + each[option][1] * outputs[layer]
                 for layer, option in file.options.items()
             )
             assert file.found.costs[name] == pytest.approx(wanted)
-    assert any("dynamic: left out" in line for line in lines)
+    assert any("dynamic:int8: left out" in line for line in lines)
     assert found.rows()[0][-3:] == ["one", "two", "options"]
     assert found.to_json()["front"][0]["costs"].keys() == {"one", "two"}
     with pytest.raises(QuantizeError, match="objective 'latency:three'"):

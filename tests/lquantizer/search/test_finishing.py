@@ -19,7 +19,11 @@ from tests.networks import network, random, two_outputs
 X = random(1, 240, 40)
 SIZES = (40, 32, 16, 4)
 FIT = SearchOptions(
-    evaluations=10, options=("w1a2", "w2a4", "dynamic", "float"), files=3, few=20, judges=60
+    evaluations=10,
+    options=("levels:w1a2", "levels:w2a4", "dynamic:int8", "float"),
+    files=3,
+    few=20,
+    judges=60,
 )
 TUNED = replace(FIT, finish="finetune:10")
 
@@ -69,7 +73,7 @@ def test_what_was_trained_is_not_trained_again(
 
 def test_what_cannot_be_trained_stays_as_it_was(tmp_path: Path) -> None:
     lines: list[str] = []
-    only = replace(TUNED, options=("dynamic", "float16", "float"), evaluations=5)
+    only = replace(TUNED, options=("dynamic:int8", "float16", "float"), evaluations=5)
     result = luciole.search(network(SIZES), X, tmp_path, only, say=lines.append)
     assert all(file.found.loss == file.found.before.loss for file in result.front)  # type: ignore[union-attr]  # every one was tried
     assert any("stays as it was fitted" in line for line in lines)
@@ -82,7 +86,7 @@ def test_several_outputs_are_trained_together() -> None:
     records = {"x": random(3, 400, 20)}
     model = two_outputs()
     bench = Bench(model, records, {"x": random(4, 400, 20)}, size=lambda made: 0)
-    chosen = {"fc1": "w1a2", "fc2": "dynamic"}
+    chosen = {"fc1": "levels:w1a2", "fc2": "dynamic:int8"}
     tuned = finished(bench, chosen, records, Finish(4))
     assert bench.figures(tuned, 0).loss < bench.figures(bench.fit(chosen).model, 0).loss
     kinds = {op.name: op.kind for op in tuned.graph.ops}

@@ -41,7 +41,15 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def search(given: Path, folder: Path, *more: str) -> int:
-    few = ["--evaluations", "16", "--options", "w1a2,w2a4,dynamic,float", "--files", "3", *more]
+    few = [
+        "--evaluations",
+        "16",
+        "--options",
+        "levels:w1a2,levels:w2a4,dynamic:int8,float",
+        "--files",
+        "3",
+        *more,
+    ]
     files = [str(given / "model.circle"), "--data", str(given / "data.npy")]
     return main([*files, *few, "-o", str(folder)])
 

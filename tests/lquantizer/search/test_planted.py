@@ -16,7 +16,7 @@ from luciole.lquantizer.search.storage import Storage
 from tests.networks import network, random
 
 X = random(1, 40, 20)
-OPTIONS = SearchOptions(evaluations=3, options=("dynamic", "float"), files=2, few=10)
+OPTIONS = SearchOptions(evaluations=3, options=("dynamic:int8", "float"), files=2, few=10)
 
 
 @pytest.fixture(scope="module")
@@ -66,8 +66,8 @@ DEEP = "[" * 100_000
         """update evaluation set figures='{"bytes": 1, "loss": 0}'""",
         "update evaluation set candidate='5' where number=0",
         "update evaluation set candidate='[1, 2]' where number=0",
-        """update evaluation set candidate='["w1a1", "odd"]' where number=0""",
-        """update evaluation set candidate='["dynamic"]' where number=0""",
+        """update evaluation set candidate='["levels:w1a1", "odd"]' where number=0""",
+        """update evaluation set candidate='["dynamic:int8"]' where number=0""",
         "update evaluation set candidate=7 where number=0",
         "update layer set bytes='many'",
         "update layer set loss='much'",
@@ -75,7 +75,7 @@ DEEP = "[" * 100_000
         "update layer set us=x'00'",
         "update layer set way=null",
         "update layer set way='refit 1.2.3'",
-        "update layer set layer=x'ff' where option='dynamic' and layer='fc1'",
+        "update layer set layer=x'ff' where option='dynamic:int8' and layer='fc1'",
         "update study set value='soon' where key='float_us'",
         "update study set value='nan' where key='float_us'",
         "update evaluation set model=null where stage='fitted'",

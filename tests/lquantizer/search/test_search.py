@@ -15,6 +15,7 @@ import pytest
 
 import luciole
 from luciole.lquantizer import QuantizeError
+from luciole.lquantizer.assignment.layer_format import parse
 from luciole.lquantizer.search import cluster
 from luciole.lquantizer.search.additive import Sum, bisected
 from luciole.lquantizer.search.cluster import Cluster
@@ -23,14 +24,28 @@ from luciole.lquantizer.search.nsga2 import fronts, hypervolume, spread
 from luciole.lquantizer.search.options import SearchOptions
 from luciole.lquantizer.search.result import SearchResult
 from luciole.lquantizer.search.runners import InProcess, Outcome, Runner, Task, Work
-from luciole.lquantizer.search.search import Budget, Goal, Search, Searched, drive
-from luciole.lquantizer.search.space import Gene, Space
+from luciole.lquantizer.search.search import (
+    Budget,
+    Goal,
+    Search,
+    Searched,
+    candidate_of,
+    drive,
+    key_of,
+)
+from luciole.lquantizer.search.space import (
+    LEARNED_OPTIONS,
+    UNCHANGED,
+    UNIFORM_OPTIONS,
+    Gene,
+    Space,
+)
 from luciole.lquantizer.search.storage import Storage
 from luciole.lquantizer.search.workers import Workers
 from tests.networks import network, random
 
 X = random(1, 60, 40)
-OPTIONS = ("w1a2", "w2a4", "w4a8", "dynamic", "float")
+OPTIONS = ("levels:w1a2", "levels:w2a4", "levels:w4a8", "dynamic:int8", "float")
 SIZES = (40, 32, 16, 4)
 
 
@@ -88,10 +103,7 @@ def test_a_config_makes_the_same_choices_again(found: tuple[Path, SearchResult])
     _, result = found
     file = result.front[0]
     again = luciole.quantize(network(SIZES), X, config=json.loads(file.config.read_text()))
-    schemes = {layer.name: layer.weight_bits for layer in again.report.layers}
-    wide = {"dynamic": 8, "float": None}
-    for name, option in file.options.items():
-        assert schemes[name] == wide.get(option, int(option[1]) if option[0] == "w" else None)
+    assert {layer.name: layer.format for layer in again.report.layers} == file.options
 
 
 def test_a_search_that_was_killed_goes_on_to_the_same_front(
@@ -157,10 +169,16 @@ def test_bounds_are_kept(tmp_path: Path) -> None:
 def test_of_a_front_the_files_are_kept_that_dominate_most(tmp_path: Path) -> None:
     """Layers cost bytes and losses that add up, and large files hardly lose less."""
     genes = tuple(
-        Gene((name,), ("w1a1", "w2a2", "w4a8", "float"), False, (name,)) for name in "abc"
+        Gene((name,), ("levels:w1a1", "levels:w2a2", "levels:w4a8", "float"), False, (name,))
+        for name in "abc"
     )
     storage = Storage(tmp_path / "search.db", {})
-    costs = {"w1a1": (-9000, 0.3), "w2a2": (-8500, 0.1), "w4a8": (-8000, 1e-4), "float": (0, 0.0)}
+    costs = {
+        "levels:w1a1": (-9000, 0.3),
+        "levels:w2a2": (-8500, 0.1),
+        "levels:w4a8": (-8000, 1e-4),
+        "float": (0, 0.0),
+    }
     for n, name in enumerate("abc"):
         for option, (size, loss) in costs.items():
             storage.add_alone(Alone(name, option, size * (n + 1), loss / (n + 1), 0.0, ""))
@@ -184,7 +202,12 @@ def test_of_a_front_the_files_are_kept_that_dominate_most(tmp_path: Path) -> Non
     assert share[1] < share[0] < share[2]
 
 
-LADDER = {"w1a1": (-9000, 0.9), "w2a2": (-8500, 0.3), "dynamic": (-7000, 0.01), "float": (0, 0.0)}
+LADDER = {
+    "levels:w1a1": (-9000, 0.9),
+    "levels:w2a2": (-8500, 0.3),
+    "dynamic:int8": (-7000, 0.01),
+    "float": (0, 0.0),
+}
 """Bytes and losses of each layer alone, which add up."""
 
 
@@ -212,7 +235,7 @@ def test_a_short_search_begins_with_uniform_networks_the_most_accurate_first(
 ) -> None:
     found, told = adding_up(tmp_path, 3)
     same = [one.candidate for one in found.evaluated]
-    assert same == [("dynamic",) * 3, ("w1a1",) * 3, ("w2a2",) * 3]
+    assert same == [("dynamic:int8",) * 3, ("levels:w1a1",) * 3, ("levels:w2a2",) * 3]
     assert min(one.loss for one in found.front) == pytest.approx(0.03)
     assert found.unreached > 0
     (line,) = [line for line in told if "reached" in line]
@@ -232,7 +255,7 @@ def test_the_front_of_sums_is_evaluated_from_its_ends_inwards(tmp_path: Path) ->
 
 def test_what_was_not_reached_is_said_by_name_until_it_is(tmp_path: Path) -> None:
     found, told = adding_up(tmp_path, 1)
-    assert "among them w1a1, w2a2 everywhere: more evaluations" in told[-1]
+    assert "among them levels:w1a1, levels:w2a2 everywhere: more evaluations" in told[-1]
     assert found.unreached > 2
     found, told = adding_up(tmp_path, 200)
     assert found.unreached == 0
@@ -327,13 +350,22 @@ def test_a_cluster_refuses_an_address_without_a_scheduler(
         Cluster("tcp://127.0.0.1:1", Begin(tmp_path))
 
 
+def test_a_key_says_a_candidate_in_a_letter_for_each_gene() -> None:
+    candidate = ("levels:w1a1", "float", "levels:w1a1", "dynamic:int8")
+    assert key_of(candidate) == "ABAC levels:w1a1 float dynamic:int8"
+    every = (*LEARNED_OPTIONS, *UNIFORM_OPTIONS, UNCHANGED)
+    for one in (candidate, every, every[::-1]):
+        assert candidate_of(key_of(one)) == one
+
+
 def test_a_candidate_of_80_layers_is_sent_in_a_kilobyte(tmp_path: Path) -> None:
     names = [f"model/block_{n}/conv/Relu;model/block_{n}/norm/FusedBatchNormV3" for n in range(80)]
     genes = tuple(Gene((name,), OPTIONS[:3], measured=(name,)) for name in names)
     storage = Storage(tmp_path / "search.db", {})
     way = "output-aware, refit 0.05, rectified, offset"
     for name, option in product(names, OPTIONS[:3]):
-        storage.add_alone(Alone(name, option, 16 * ord(option[1]), 1 / ord(option[1]), 0.0, way))
+        size = 16 * parse(option).weights
+        storage.add_alone(Alone(name, option, size, 1 / size, 0.0, way))
     sizes: list[int] = []
 
     class Weighed(InProcess):

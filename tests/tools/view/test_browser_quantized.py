@@ -42,7 +42,7 @@ def show(here: Visit, model: int, node: int) -> str:
 def test_bits_are_the_first_colours_and_badges(compared: Visit, screenshots: Path) -> None:
     page = compared.page
     page.screenshot(path=screenshots / "compare.png")
-    assert "W3 A3" in page.locator(".badge").all_text_contents()
+    assert "levels:w3a3" in page.locator(".badge").all_text_contents()
     assert page.inner_text(".legend").split("\n") == ["3 bit", "32 bit", "no weights"]
     fills = page.evaluate(
         "() => [1, 3].map(n => getComputedStyle(document.querySelector(`#p1-n${n} path`)).fill)"

@@ -57,7 +57,7 @@ def test_json_prints_the_document(capsys: Capture, digits: Digits) -> None:
     assert outcome.code == 0
     found = json.loads(outcome.out)
     hidden = found["models"][1]["graphs"][0]["nodes"][1]
-    assert hidden["badge"] == "W3 A3"
+    assert hidden["badge"] == "levels:w3a3"
     assert {"mse", "snr_db", "cosine", "bytes_before", "weights_snr_db"} <= hidden[
         "measures"
     ].keys()

@@ -14,13 +14,14 @@ import numpy as np
 from luciole.interpreter.records import Records, Track, check_records, untracked
 from luciole.ir import Array, Model
 from luciole.ir.names import short_names
+from luciole.lquantizer.assignment.layer_format import Integers
 from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.network.real import real_network
 from luciole.lquantizer.rewrite.batch_norm import Normalized
 from luciole.lquantizer.search.begin import digest_of, order_of, runner_for, taken, write_front
 from luciole.lquantizer.search.published.evaluate import FINAL, SeedMaterials
-from luciole.lquantizer.search.published.genes import space_of, widths_of
+from luciole.lquantizer.search.published.genes import MASKED, space_of, widths_of
 from luciole.lquantizer.search.published.network import Network
 from luciole.lquantizer.search.published.options import SeedOptions
 from luciole.lquantizer.search.published.search import SeedSearch
@@ -125,10 +126,10 @@ def _write(folder: Path, space: Space, found: Searched, storage: Storage) -> lis
 
 
 def _widths(file: FrontFile, space: Space) -> FrontFile:
-    """Say what each layer is, such as "w3" or "w3a8"."""
+    """Write the format of each layer: its weights, and the tensor that it gives."""
     widths = widths_of(space, file.found.candidate)
-    inputs = {name: f"a{bits}" for name, bits in widths.results.items()}
-    options = {name: f"w{bits}{inputs.get(name, '')}" for name, bits in widths.weights.items()}
+    results = widths.results
+    options = {n: str(Integers(w, results.get(n, MASKED))) for n, w in widths.weights.items()}
     return replace(file, options=options)
 
 

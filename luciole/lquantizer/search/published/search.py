@@ -18,7 +18,7 @@ from luciole.lquantizer.search.published.genes import WIDTHS, uniform
 from luciole.lquantizer.search.published.options import SeedOptions
 from luciole.lquantizer.search.published.size import objectives_of
 from luciole.lquantizer.search.runners import Outcome, Runner, Task
-from luciole.lquantizer.search.search import SEPARATOR, Found, Searched, drive, keep
+from luciole.lquantizer.search.search import Found, Searched, drive, keep, key_of
 from luciole.lquantizer.search.space import Candidate, Space
 from luciole.lquantizer.search.storage import Storage
 
@@ -81,7 +81,7 @@ class SeedSearch:
         def tasks() -> Iterator[tuple[str, Task]]:
             for candidate in missing:
                 self.storage.begin(stage, candidate)
-                yield SEPARATOR.join(candidate), {"stage": stage, "candidate": candidate}
+                yield key_of(candidate), {"stage": stage, "candidate": candidate}
 
         def ended(key: str, outcome: Outcome) -> None:
             keep(self.storage, stage, key, outcome)
