@@ -9,9 +9,7 @@ from luciole.schema.enums import BuiltinOperator
 
 
 class Densify(Op, code=BuiltinOperator.DENSIFY, options="DensifyOptions"):
-    """The constant operand, of which the file holds only elements that are not 0, with all its
-    elements.
-    """
+    """All elements of the constant operand, of which the file holds only those that are not 0."""
 
     input: Value = operand()
 

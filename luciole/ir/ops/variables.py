@@ -25,9 +25,7 @@ class VarHandle(Op, code=BuiltinOperator.VAR_HANDLE, options="VarHandleOptions")
 
 
 class ReadVariable(Op, code=BuiltinOperator.READ_VARIABLE, options="ReadVariableOptions"):
-    """The value that was assigned last. Shape and element type are those that the file gives the
-    result.
-    """
+    """The value assigned last. Shape and element type are those that the file gives the result."""
 
     stateful = True
 
