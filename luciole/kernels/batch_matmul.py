@@ -179,9 +179,9 @@ def _pack(source: int, p: Packing) -> None:
     for first in range(0, columns, lanes):
         count = min(lanes, columns - first)
         for row in range(rows):
-            given, place = floats(source + 4 * (row * down + first * across)), floats(to)
+            numbers, place = floats(source + 4 * (row * down + first * across)), floats(to)
             for i in range(count):
-                place[i] = given[i * across]
+                place[i] = numbers[i * across]
             to += 4 * lanes
 
 

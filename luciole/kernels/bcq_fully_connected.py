@@ -168,7 +168,7 @@ def _fill(table: Pointer, x: Pointer, stride: int) -> None:
 
 @jit.separate
 def _add_words(bits: Pointer, planes: int, tables: Pointer, sums: Pointer) -> None:
-    """Add to the sum of every plane what the four bytes of its word stand for."""
+    """Add to the sum of every plane the numbers of the four bytes of its word."""
     for p in range(planes):
         word = bits[p]
         low = tables[word & 0xFF] + tables[256 + (word >> 8 & 0xFF)]
@@ -178,7 +178,7 @@ def _add_words(bits: Pointer, planes: int, tables: Pointer, sums: Pointer) -> No
 
 @jit.separate
 def _clamp(y: Pointer, count: int, low: Single, high: Single) -> None:
-    """Cut off what lies outside; NaN stays, as in NumPy."""
+    """Cut numbers off outside of two limits."""
     for i in range(count):
         v = y[i]
         if v < low:

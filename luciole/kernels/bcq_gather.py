@@ -27,20 +27,20 @@ def bcq_gather(
         room(8 * len(binary) * hidden, "the matrix's signs")
         matrix = decoded(scales, binary, clusters, hidden)
         return np.take(matrix, indices, axis=1).astype(np.float32)
-    wanted = indices.ravel().astype(np.intp)
-    return _rows(scales, binary, groups, wanted, hidden).reshape(*indices.shape, hidden)
+    numbers = indices.ravel().astype(np.intp)
+    return _rows(scales, binary, groups, numbers, hidden).reshape(*indices.shape, hidden)
 
 
 def _rows(
-    scales: Array, binary: Array, groups: Sequence[Cluster], wanted: NDArray[np.intp], hidden: int
+    scales: Array, binary: Array, groups: Sequence[Cluster], numbers: NDArray[np.intp], hidden: int
 ) -> Array:
-    """Decode the wanted rows [n, hidden] of the matrix, cluster by cluster."""
-    y = np.zeros((len(wanted), hidden))
+    """Decode the rows [n, hidden] of the matrix that have these numbers, cluster by cluster."""
+    y = np.zeros((len(numbers), hidden))
     plane = row = 0
     for bits, size in groups:
-        inside = np.flatnonzero((wanted >= row) & (wanted < row + size))
+        inside = np.flatnonzero((numbers >= row) & (numbers < row + size))
         for k in range(bits if inside.size else 0):
-            places = plane + k * size + wanted[inside] - row
+            places = plane + k * size + numbers[inside] - row
             y[inside] += scales[places, None] * signs(binary[places], hidden)
         plane += bits * size
         row += size

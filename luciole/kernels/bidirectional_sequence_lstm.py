@@ -17,20 +17,20 @@ def bidirectional_lstm(op: BidirectionalSequenceLSTM, *operands: Array | None) -
     """Run both directions; the four state operands are overwritten with the states of their last
     steps.
     """
-    given = named(op, operands)
-    weights = named_weights(op, given, op.asymmetric_quantize_inputs)
+    arrays = named(op, operands)
+    weights = named_weights(op, arrays, op.asymmetric_quantize_inputs)
     settings = Settings(op.activation, op.cell_clip, op.proj_clip)
 
-    def run(way: str, steps: Array, others: Array | None) -> Array:
-        own = directed(given, way)
-        cell = Cell(settings, own, directed(weights, way))
+    def run(direction: str, steps: Array, others: Array | None) -> Array:
+        own = directed(arrays, direction)
+        cell = Cell(settings, own, directed(weights, direction))
         return lstm_cell.run(cell.step, steps, own["output_state"], own["cell_state"], others)
 
     return run_both(
         run,
-        given["input"],
-        given.get("auxillary_input"),
-        meets="fw_auxillary_input_to_forget_weights" in given,
+        arrays["input"],
+        arrays.get("auxillary_input"),
+        meets="fw_auxillary_input_to_forget_weights" in arrays,
         time_major=op.time_major,
         merged=op.merge_outputs,
     )

@@ -16,20 +16,20 @@ def bidirectional_rnn(op: BidirectionalSequenceRNN, *operands: Array | None) -> 
     """Run both directions; the two state operands are overwritten with the states of their last
     steps.
     """
-    given = named(op, operands)
-    weights = named_weights(op, given, op.asymmetric_quantize_inputs)
+    arrays = named(op, operands)
+    weights = named_weights(op, arrays, op.asymmetric_quantize_inputs)
 
-    def run(way: str, steps: Array, others: Array | None) -> Array:
-        own = directed(given, way)
-        return Cell(op.activation, own, directed(weights, way)).run(
+    def run(direction: str, steps: Array, others: Array | None) -> Array:
+        own = directed(arrays, direction)
+        return Cell(op.activation, own, directed(weights, direction)).run(
             steps, own["hidden_state"], others
         )
 
     return run_both(
         run,
-        given["input"],
-        given.get("aux_input"),
-        meets="fw_aux_weights" in given,
+        arrays["input"],
+        arrays.get("aux_input"),
+        meets="fw_aux_weights" in arrays,
         time_major=op.time_major,
         merged=op.merge_outputs,
     )

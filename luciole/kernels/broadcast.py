@@ -18,8 +18,8 @@ from luciole.kernels.elementwise_binary import INTEGERS
 @reference(BroadcastTo, *ANY)
 def broadcast_to(op: BroadcastTo, x: Array, shape: Array) -> Array:
     """Copy the broadcast view, so that every element has memory of its own."""
-    wanted = not_negative(integers(shape, "shape"), "shape")
-    return np.broadcast_to(x, affordable(op, stretched(x.shape, wanted))).copy()
+    target = not_negative(integers(shape, "shape"), "shape")
+    return np.broadcast_to(x, affordable(op, stretched(x.shape, target))).copy()
 
 
 @reference(BroadcastArgs, *INTEGERS)

@@ -41,11 +41,11 @@ def cast(op: Cast, x: Array) -> Array:
         have = ", ".join(t.name for t in TYPES)
         raise UnsupportedError(f"no cast to {to.name}; there is {have}")
     kind = NUMPY[to].kind
-    given = x.real if x.dtype.kind == "c" and kind != "c" else x
-    if given.dtype.kind == "f" and kind in "iu":
-        return _saturated(given.astype(np.float64), NUMPY[to])
+    real = x.real if x.dtype.kind == "c" and kind != "c" else x
+    if real.dtype.kind == "f" and kind in "iu":
+        return _saturated(real.astype(np.float64), NUMPY[to])
     with np.errstate(over="ignore"):
-        return given.astype(NUMPY[to])
+        return real.astype(NUMPY[to])
 
 
 def _saturated(x: Array, dtype: DTypeLike) -> Array:

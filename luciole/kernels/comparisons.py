@@ -35,7 +35,7 @@ for _cls, _test in ((ops.Equal, np.equal), (ops.NotEqual, np.not_equal)):
 
 
 def _compile(cls: type[ops.Comparison], test: Test, *types: TensorType, turned: bool) -> None:
-    """Let an operator run compiled by a test of x and y, or (``turned``) of y and x."""
+    """Compile an operator as a test of x and y, or (``turned``) of y and x."""
 
     @native(cls, *types)
     def build(op: ops.Comparison, context: Context) -> NativeStep | None:

@@ -69,9 +69,9 @@ def build(op: Concatenation, context: Context) -> Built:
         return alike
     if op.activation != ActivationFunctionType.NONE or not alike:
         return None
-    y, given = context.results[0], [x for x in context.operands if x is not None]
-    ends = np.cumsum([x.shape[op.axis] for x in given])[:-1]
-    return copy.step(zip(np.split(y, ends.tolist(), axis=op.axis), given, strict=True))
+    y, operands = context.results[0], [x for x in context.operands if x is not None]
+    ends = np.cumsum([x.shape[op.axis] for x in operands])[:-1]
+    return copy.step(zip(np.split(y, ends.tolist(), axis=op.axis), operands, strict=True))
 
 
 def _alike(op: Concatenation) -> bool:

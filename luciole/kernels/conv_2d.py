@@ -94,10 +94,10 @@ def _sums(op: Conv2D, x: Array, filter: Array) -> Array:
 @native(Conv2D, TensorType.FLOAT32)
 def build(op: Conv2D, context: Context) -> Built:
     """Compute tiles of pixels times blocks of outputs, see ``layers.floats.layer``."""
-    given = arrays_of(op, context)
-    if isinstance(given, Declined):
-        return given
-    x, filter, bias, y = given
+    arrays = arrays_of(op, context)
+    if isinstance(arrays, Declined):
+        return arrays
+    x, filter, bias, y = arrays
     o, kh, kw, depth = filter.shape
     stride, dilation = (op.stride_h, op.stride_w), (op.dilation_h_factor, op.dilation_w_factor)
     geometry = Geometry.of(x.shape, (kh, kw), stride, dilation, op.padding)
@@ -111,12 +111,12 @@ def build_hybrid(op: Conv2D, context: Context) -> Built:
     """Quantize the images, then compute tiles of pixels times blocks of outputs, see
     ``hybrid_layer``.
     """
-    given, scales = arrays_of(op, context), accepted(weight_scales, op.filter, 0)
-    if isinstance(given, Declined):
-        return given
+    arrays, scales = arrays_of(op, context), accepted(weight_scales, op.filter, 0)
+    if isinstance(arrays, Declined):
+        return arrays
     if isinstance(scales, Declined):
         return scales
-    x, filter, bias, y = given
+    x, filter, bias, y = arrays
     alone = accepted(_alone, op, x, filter)
     if isinstance(alone, Declined):
         return alone
@@ -140,27 +140,27 @@ def build_integer(op: Conv2D, context: Context) -> Built:
     """Copy the images with padding, then compute tiles of pixels times blocks of outputs, see
     ``layers.int8.layer``.
     """
-    given, to = arrays_of(op, context), accepted(_rescaling, op)
-    if isinstance(given, Declined):
-        return given
+    arrays, to = arrays_of(op, context), accepted(_rescaling, op)
+    if isinstance(arrays, Declined):
+        return arrays
     if isinstance(to, Declined):
         return to
-    x, filter, bias, y = given
+    x, filter, bias, y = arrays
     layer = IntegerLayer(*sides(op, x, filter), x, y, to=to)
     return layer.convolution(_grouped(x, filter), bias, exact=False)
 
 
 @native(Conv2D, *SHORTS)
 def build_short(op: Conv2D, context: Context) -> Built:
-    """Do so for images of 16 bits, see ``layers.int16.layer``."""
-    given, to = arrays_of(op, context), accepted(_rescaling, op)
-    if isinstance(given, Declined):
-        return given
+    """Copy images of 16 bits with padding, then compute tiles, see ``layers.int16.layer``."""
+    arrays, to = arrays_of(op, context), accepted(_rescaling, op)
+    if isinstance(arrays, Declined):
+        return arrays
     if isinstance(to, Declined):
         return to
-    x, filter, bias, y = given
-    way = way_of_convolution(to, _bias_type(op))
-    layer = ShortLayer.of(sides(op, x, filter), x, y, to, way)
+    x, filter, bias, y = arrays
+    scaling = way_of_convolution(to, _bias_type(op))
+    layer = ShortLayer.of(sides(op, x, filter), x, y, to, scaling)
     return layer.convolution(_grouped(x, filter), bias)
 
 
@@ -176,8 +176,8 @@ def _fields(op: Conv2D) -> dict[str, Field]:
     o, kh, kw, depth = op.filter.dims
     check_groups(op.input.dims[3], depth, o)
     stride, dilation = (op.stride_h, op.stride_w), (op.dilation_h_factor, op.dilation_w_factor)
-    found = windows_of(op.input, op.results[0], (kh, kw), stride, op.padding, dilation)
-    return {**found, "depth": depth}
+    windows = windows_of(op.input, op.results[0], (kh, kw), stride, op.padding, dilation)
+    return {**windows, "depth": depth}
 
 
 @portable(Conv2D, *INT8S)

@@ -82,10 +82,10 @@ def build(op: DepthwiseConv2D, context: Context) -> Built:
     """Compute tiles of pixels times blocks of channels; where a channel has several filters it is a
     group of a convolution.
     """
-    given = arrays_of(op, context)
-    if isinstance(given, Declined):
-        return given
-    x, filter, bias, y = given
+    arrays = arrays_of(op, context)
+    if isinstance(arrays, Declined):
+        return arrays
+    x, filter, bias, y = arrays
     _, kh, kw, outputs = filter.shape
     stride, dilation = (op.stride_h, op.stride_w), (op.dilation_h_factor, op.dilation_w_factor)
     geometry = Geometry.of(x.shape, (kh, kw), stride, dilation, op.padding)
@@ -102,12 +102,12 @@ def build_hybrid(op: DepthwiseConv2D, context: Context) -> Built:
     """Quantize the images, then compute tiles of pixels times rows of channels, see
     ``hybrid_layer``.
     """
-    given, scales = arrays_of(op, context), accepted(hybrid.weight_scales, op.filter, 3)
-    if isinstance(given, Declined):
-        return given
+    arrays, scales = arrays_of(op, context), accepted(hybrid.weight_scales, op.filter, 3)
+    if isinstance(arrays, Declined):
+        return arrays
     if isinstance(scales, Declined):
         return scales
-    x, filter, bias, y = given
+    x, filter, bias, y = arrays
     (_, kh, kw, outputs), channels = filter.shape, x.shape[3]
     if may_overflow(kh * kw, asymmetric=True):
         return WIDE_SUMS
@@ -126,12 +126,12 @@ def build_integer(op: DepthwiseConv2D, context: Context) -> Built:
     """Copy the images with padding, then compute tiles of pixels times rows of channels, see
     ``layers.int8.depthwise``.
     """
-    given, to = arrays_of(op, context), accepted(_rescaling, op)
-    if isinstance(given, Declined):
-        return given
+    arrays, to = arrays_of(op, context), accepted(_rescaling, op)
+    if isinstance(arrays, Declined):
+        return arrays
     if isinstance(to, Declined):
         return to
-    x, filter, bias, y = given
+    x, filter, bias, y = arrays
     (_, kh, kw, outputs), channels = filter.shape, x.shape[3]
     both, weights = sides(op, x, filter), filter.reshape(kh * kw, outputs).T
     if outputs == channels > 1:
@@ -143,19 +143,19 @@ def build_integer(op: DepthwiseConv2D, context: Context) -> Built:
 
 @native(DepthwiseConv2D, *SHORTS)
 def build_short(op: DepthwiseConv2D, context: Context) -> Built:
-    """Do so for images of 16 bits, see ``layers.int16.layer``."""
-    given, to = arrays_of(op, context), accepted(_rescaling, op)
-    if isinstance(given, Declined):
-        return given
+    """Copy images of 16 bits with padding, then compute tiles, see ``layers.int16.layer``."""
+    arrays, to = arrays_of(op, context), accepted(_rescaling, op)
+    if isinstance(arrays, Declined):
+        return arrays
     if isinstance(to, Declined):
         return to
-    x, filter, bias, y = given
+    x, filter, bias, y = arrays
     (_, kh, kw, outputs), channels = filter.shape, x.shape[3]
-    way = way_of_convolution(to, None if op.bias is None else op.bias.dtype)
+    scaling = way_of_convolution(to, None if op.bias is None else op.bias.dtype)
     both, weights = sides(op, x, filter), np.moveaxis(filter[0], -1, 0)
     if outputs == channels > 1:
-        return ShortDepthwise.of(both, x, y, to, way).depthwise(weights, bias)
-    layer = ShortLayer.of(both, x, y, to, way)
+        return ShortDepthwise.of(both, x, y, to, scaling).depthwise(weights, bias)
+    layer = ShortLayer.of(both, x, y, to, scaling)
     return layer.convolution(weights.reshape(channels, outputs // channels, kh, kw, 1), bias)
 
 
@@ -164,8 +164,8 @@ def _fields(op: DepthwiseConv2D) -> dict[str, Field]:
     _, kh, kw, outputs = op.filter.dims
     check_multiple(op.input.dims[3], outputs)
     stride, dilation = (op.stride_h, op.stride_w), (op.dilation_h_factor, op.dilation_w_factor)
-    found = windows_of(op.input, op.results[0], (kh, kw), stride, op.padding, dilation)
-    return {**found, "times": outputs // op.input.dims[3]}
+    windows = windows_of(op.input, op.results[0], (kh, kw), stride, op.padding, dilation)
+    return {**windows, "times": outputs // op.input.dims[3]}
 
 
 @portable(DepthwiseConv2D, *INT8S)

@@ -22,7 +22,7 @@ SMALL = (TensorType.INT8, TensorType.INT16)
 BITS = (TensorType.UINT8, TensorType.UINT16, TensorType.UINT32, *SMALL, *INTEGERS)
 
 FURTHER = (TensorType.FLOAT16, TensorType.UINT32, TensorType.COMPLEX64)
-"""What LiteRT multiplies besides."""
+"""Further types that LiteRT multiplies."""
 
 Function = Callable[[Array, Array], Array]
 

@@ -37,7 +37,7 @@ def embedding_lookup_sparse(
 def _divide(
     op: EmbeddingLookupSparse, sums: Array, places: tuple[Array, ...], weights: Array
 ) -> None:
-    """Divide the sums by what their weights come to."""
+    """Divide the sums by the sums of their weights."""
     mean = op.combiner == CombinerType.MEAN
     totals = np.zeros(sums.shape[: len(places)], np.float32)
     np.add.at(totals, places, weights if mean else weights * weights)

@@ -96,10 +96,10 @@ def _arrays(op: FullyConnected, context: Context) -> Arrays | Declined:
 @native(FullyConnected, TensorType.FLOAT32)
 def build(op: FullyConnected, context: Context) -> Built:
     """Run the layer as a convolution with windows of one pixel: rows are its pixels."""
-    given = _arrays(op, context)
-    if isinstance(given, Declined):
-        return given
-    x, weights, bias, y = given
+    arrays = _arrays(op, context)
+    if isinstance(arrays, Declined):
+        return arrays
+    x, weights, bias, y = arrays
     geometry = Geometry.of_rows(x.size // weights.shape[1], weights.shape[1])
     return FloatLayer(geometry, op.activation, x, y).convolution(weights[None, :, None], bias)
 
@@ -111,12 +111,12 @@ def build_hybrid(op: FullyConnected, context: Context) -> Built:
     """
     if blocks_of(op.weights) is not None:
         return _build_blocks(op, context)
-    given, scales = _arrays(op, context), accepted(hybrid.weight_scales, op.weights, 0)
-    if isinstance(given, Declined):
-        return given
+    arrays, scales = _arrays(op, context), accepted(hybrid.weight_scales, op.weights, 0)
+    if isinstance(arrays, Declined):
+        return arrays
     if isinstance(scales, Declined):
         return scales
-    (x, weights, bias, y), asymmetric = given, op.asymmetric_quantize_inputs
+    (x, weights, bias, y), asymmetric = arrays, op.asymmetric_quantize_inputs
     if may_overflow(weights.shape[1], asymmetric=asymmetric):
         return WIDE_SUMS
     rows, one = x.reshape(-1, 1, 1, weights.shape[1]), Side.of(1, 1, 1, 1, Padding.VALID)
@@ -127,12 +127,12 @@ def build_hybrid(op: FullyConnected, context: Context) -> Built:
 
 
 def _build_blocks(op: FullyConnected, context: Context) -> Built:
-    given, blocks = _arrays(op, context), accepted(Blockwise.given, op.weights)
-    if isinstance(given, Declined):
-        return given
+    arrays, blocks = _arrays(op, context), accepted(Blockwise.given, op.weights)
+    if isinstance(arrays, Declined):
+        return arrays
     if blocks is None or isinstance(blocks, Declined):
         return blocks
-    x, weights, bias, y = given
+    x, weights, bias, y = arrays
     outputs, n = weights.shape
     if takes(blocks) and pays(x.size // n, weights.size):
         layer = BlockLayer(x.reshape(-1, n), y.reshape(-1, outputs), op.activation)
@@ -155,15 +155,15 @@ class _Quantized(NamedTuple):
 
 
 def _quantized(op: FullyConnected, context: Context) -> _Quantized | Declined:
-    given, to = _arrays(op, context), accepted(_rescaling, op)
-    if isinstance(given, Declined):
-        return given
+    arrays, to = _arrays(op, context), accepted(_rescaling, op)
+    if isinstance(arrays, Declined):
+        return arrays
     if isinstance(to, Declined):
         return to
-    x, weights, bias, y = given
+    x, weights, bias, y = arrays
     rows = x.reshape(1, 1, -1, weights.shape[1])
-    one, many = (Side.of(size, 1, 1, 1, Padding.VALID) for size in rows.shape[1:3])
-    return _Quantized((one, many), rows, weights[None, :, None, None], bias, y, to)
+    one, side = (Side.of(size, 1, 1, 1, Padding.VALID) for size in rows.shape[1:3])
+    return _Quantized((one, side), rows, weights[None, :, None, None], bias, y, to)
 
 
 @native(FullyConnected, *BYTES)
@@ -178,7 +178,7 @@ def build_integer(op: FullyConnected, context: Context) -> Built:
 
 @native(FullyConnected, *SHORTS)
 def build_short(op: FullyConnected, context: Context) -> Built:
-    """Do so for rows of 16 bits, see ``layers.int16.layer``."""
+    """Compute rows of 16 bits as a convolution, see ``layers.int16.layer``."""
     q = _quantized(op, context)
     if isinstance(q, Declined):
         return q

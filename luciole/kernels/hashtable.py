@@ -48,16 +48,16 @@ def hashtable_find(
     op: ops.HashtableFind, state: State, table: Array, keys: Array, default_value: Array
 ) -> Array:
     """Look up every key."""
-    found = _filled(state, table)
-    if (keys.dtype, default_value.dtype) != (found.keys, found.values):
+    filled = _filled(state, table)
+    if (keys.dtype, default_value.dtype) != (filled.keys, filled.values):
         raise LucioleError("keys or default_value are not of the table's types")
     if not default_value.size:
         raise ShapeError("default_value has no element")
     missing = default_value.ravel().tolist()[0]
-    values = [found.entries.get(key, missing) for key in keys.ravel().tolist()]
-    if found.values == OBJECTS:
+    values = [filled.entries.get(key, missing) for key in keys.ravel().tolist()]
+    if filled.values == OBJECTS:
         return array_of(values, keys.shape)
-    return np.array(values, found.values).reshape(keys.shape)
+    return np.array(values, filled.values).reshape(keys.shape)
 
 
 @stateful(ops.HashtableSize)
@@ -78,14 +78,14 @@ def _number(state: State, table: Array) -> int:
 
 def _filled(state: State, table: Array) -> Table:
     number = _number(state, table)
-    found = state.tables[number]
-    if found is None:
+    filled = state.tables[number]
+    if filled is None:
         raise LucioleError(f"hash table {number} is read before it was filled")
-    return found
+    return filled
 
 
 def _count(texts: Array) -> None:
-    """Count what a table takes. Raises MemoryLimitError beyond the limit."""
+    """Count the memory of a table's texts. Raises MemoryLimitError beyond the limit."""
     meter = present()
     if meter is not None:
         meter.hold(memory_of(texts) + ENTRY * texts.size)

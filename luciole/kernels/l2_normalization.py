@@ -20,7 +20,7 @@ from luciole.kernels.core.registry import reference
 from luciole.schema.enums import ActivationFunctionType
 
 EPSILON = 1e-6
-"""What vectors are divided by that are shorter."""
+"""Number that shorter vectors are divided by."""
 
 OUTPUT_BITS = 7
 """Bits of integer results behind the point: they cover [-1, 1)."""
@@ -64,12 +64,12 @@ def l2_normalization_integers(op: L2Normalization, x: Array) -> Array:
 
 def _check_result(op: L2Normalization) -> None:
     """Raise LucioleError for results whose integers stand for other numbers than these here."""
-    wanted, wanted_zero = fixed_result(op, op.input.dtype)
+    needed, needed_zero = fixed_result(op, op.input.dtype)
     scale, zero_point = per_tensor(op.output, "the result")
-    if scale != wanted or zero_point != wanted_zero:
+    if scale != needed or zero_point != needed_zero:
         raise LucioleError(
             f"the result has scale {scale:g} and zero point {zero_point}, "
-            f"{wanted} and {wanted_zero} are needed"
+            f"{needed} and {needed_zero} are needed"
         )
 
 
@@ -89,8 +89,8 @@ def inverse_sqrt(x: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.in
     half, y = rounding_divide(x, 1), np.full(x.shape, 1 << 28, np.int64)
     for _ in range(5):
         cube = _raised(high_multiply(high_multiply(y, y), y), 6)
-        wanted = high_multiply(THREE_HALVES, y).astype(np.int64) - high_multiply(half, cube)
-        y = _raised(wanted, 3)
+        difference = high_multiply(THREE_HALVES, y).astype(np.int64) - high_multiply(half, cube)
+        y = _raised(difference, 3)
     y = high_multiply(y, HALF_SQRT_2).astype(np.int64) << np.maximum(-shift, 0)
     return np.where(small, MOST, y), np.where(small, 0, np.maximum(shift, 0))
 

@@ -19,5 +19,5 @@ def decode(
     """Unpack the codes and take the levels that they stand for."""
     shape = affordable(op, not_negative(integers(dims, "dims"), "dims"))
     numbers, levels = read_levels(op, [codes, basis, scales], shape)
-    found = levels.decode(numbers) if numbers.size else numbers
-    return np.ascontiguousarray(np.moveaxis(found, 0, op.axis), np.float32)
+    decoded = levels.decode(numbers) if numbers.size else numbers
+    return np.ascontiguousarray(np.moveaxis(decoded, 0, op.axis), np.float32)

@@ -13,13 +13,13 @@ from luciole.kernels.elements import lookups, mixed
 
 @reference(LogicalOr, TensorType.BOOL)
 def logical_or(op: LogicalOr, x: Array, y: Array) -> Array:
-    """Tell where either or both are true."""
+    """Return where either or both are true."""
     return np.logical_or(x, y)
 
 
 @reference(LogicalAnd, TensorType.BOOL)
 def logical_and(op: LogicalAnd, x: Array, y: Array) -> Array:
-    """Tell where both are true."""
+    """Return where both are true."""
     return np.logical_and(x, y)
 
 

@@ -190,7 +190,7 @@ class _Layer:
         line = g.images * g.results // g.lines * words * t.groups * t.vectors
         parts = [g.part(*share) for share in ranges(g.lines, threads, counting.LEAST_WORK // line)]
         cuts = [spans(part.rows, part.columns, pixels, pixels) for part in parts]
-        records = [self._record(x, y, *given) for given in zip(parts, cuts, strict=True)]
+        records = [self._record(x, y, part, cut) for part, cut in zip(parts, cuts, strict=True)]
         return [placed(record.words()) for record in records]
 
     def _record(self, x: Array, y: Array, g: _Geometry, cut: Spans) -> tiles.ConvRecord:
@@ -204,10 +204,10 @@ class _Layer:
             4 * len(self.aw),
         )
         over = [turns(g.images, image) for image in images]
-        given = reach(x, pixel * len(g.met), over[0], begin=pixel * g.met.start)
+        source = reach(x, pixel * len(g.met), over[0], begin=pixel * g.met.start)
         to = reach(y, outputs * g.results, over[1], begin=outputs * g.first)
         return tiles.ConvRecord(
-            x=given,
+            x=source,
             y=to,
             images=g.images,
             x_image=images[0],
@@ -263,7 +263,9 @@ class _Layer:
 
     @cached_property
     def _constants(self) -> tuple[int, int, int]:
-        """Addresses of what all threads read: weights, what counts are worth, weights' offsets."""
+        """Addresses of the constants that all threads read: weights, what counts are worth,
+        weights' offsets.
+        """
         t, g, keep = self.tiling, self.geometry, self.memory.keep
         plain = t.by_group(without_padding(self.binary, g.channels).transpose(0, 2, 3, 4, 1))
         taps, block = (g.rows.kernel, g.columns.kernel, g.words), (t.weight_planes, t.lanes)
@@ -277,9 +279,7 @@ class _Layer:
         )
 
     def _counting(self, g: _Geometry, planes: int, sums: int) -> int:
-        """Keep the record of the windows: where planes and weights are, and what counts are
-        worth.
-        """
+        """Keep the record of the windows: where planes and weights are, and the worth of counts."""
         t = self.tiling
         pixel = WORD_BYTES * g.words * t.all_planes
         weights, factors, offsets = self._constants
@@ -306,7 +306,7 @@ class _Layer:
         return self.memory.record(record)
 
     def _starts(self, g: _Geometry) -> NDArray[np.float32]:
-        """Compute what results begin with: [border cases, groups, lanes].
+        """Compute the starts of results: [border cases, groups, lanes].
 
         Bias, the input offset's share over the taps inside, and what an odd number n of products
         adds, because counters begin at -(n div 2).
@@ -326,7 +326,7 @@ class _Layer:
 
 @portable(LQConv2D, TensorType.FLOAT32)
 def in_c(op: LQConv2D, context: PortableContext) -> list[CCall]:
-    """Call the layer in integers, between floats: what is behind knows where these are needed."""
+    """Call the layer in integers, between floats: later passes know where these are needed."""
     binary = context.constant(op.weights_binary)
     kernel = binary.shape[2:4]
     layer = LevelsLayer(
@@ -340,9 +340,9 @@ def in_c(op: LQConv2D, context: PortableContext) -> list[CCall]:
         context.optional(op.weights_offsets),
     )
     x, y = op.input, op.results[0]
-    found = FixedWindows(layer, *_axes(op, x.dims, kernel), op.input_channels)
-    between = learned_levels.thresholds(found.sorted_levels[0])
+    layer_in_c = FixedWindows(layer, *_axes(op, x.dims, kernel), op.input_channels)
+    between = learned_levels.thresholds(layer_in_c.sorted_levels[0])
     stride, dilation = (op.stride_h, op.stride_w), (op.dilation_h_factor, op.dilation_w_factor)
     extents = windows_of(x, y, (kernel[0], kernel[1]), stride, op.padding, dilation)
-    *before, last = window_calls(found, x, y, between, extents, context.vectors)
+    *before, last = window_calls(layer_in_c, x, y, between, extents, context.vectors)
     return [*before, *activated(op.activation, y, lambda to: replace(last, writes=(to,)))]

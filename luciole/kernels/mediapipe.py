@@ -159,7 +159,7 @@ def _inside(place: int, size: int) -> int:
 
 @jit.inlined
 def _compare(tap: Pointer, place: int, y: Pointer, places: Pointer, channels: int) -> None:
-    """Take what is larger than before, and its place."""
+    """Take numbers that are larger than before, and their place."""
     for c in range(channels):
         better = tap[c] > y[c]
         y[c] = tap[c] if better else y[c]

@@ -23,8 +23,8 @@ def decode(op: MinifloatDecode, codes: Array, dims: Array) -> Array:
     numbers = _format(op)
     shape = affordable(op, not_negative(integers(dims, "dims"), "dims"))
     check_bytes(op, codes.size, shape)
-    found = unpack_codes(codes, numbers.bits, math.prod(shape))
-    return numbers.decode(found).astype(NUMPY[TensorType.FLOAT32]).reshape(shape)
+    unpacked = unpack_codes(codes, numbers.bits, math.prod(shape))
+    return numbers.decode(unpacked).astype(NUMPY[TensorType.FLOAT32]).reshape(shape)
 
 
 @reference(MinifloatRound, TensorType.FLOAT32)
@@ -35,7 +35,9 @@ def round_(op: MinifloatRound, x: Array) -> Array:
 
 @unary.by_attributes(MinifloatRound)
 def chosen(op: MinifloatRound) -> Applied:
-    """Round by adding and subtracting what has the distance of the numbers in its last place."""
+    """Round by adding and subtracting a number with the distance of the results in its last
+    place.
+    """
     numbers = _format(op)
     return Applied(_ROUND[numbers.mantissa], numbers.largest, numbers.least_normal)
 

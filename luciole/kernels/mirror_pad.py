@@ -18,7 +18,7 @@ from luciole.kernels.elements import copy
 from luciole.schema.enums import MirrorPadMode
 
 Cut = tuple[slice, slice]
-"""Part of an axis of the result, and what of the operand comes to lie there."""
+"""Part of an axis of the result, and the part of the operand that comes to lie there."""
 
 
 @reference(MirrorPad, *ANY)

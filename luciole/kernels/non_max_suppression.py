@@ -76,7 +76,7 @@ def _padded(
 
 
 NOTHING = np.float32(-np.inf)
-"""The score of what is no candidate any more: no rule lets it pass."""
+"""The score of a box that is no candidate any more: no rule lets it pass."""
 
 
 class _Boxes:
@@ -153,7 +153,7 @@ def _taken(
 
 
 def _left(rule: Rule, score: np.float32, shares: Array) -> np.float32 | None:
-    """Return what is left of a score; None where one share in common is too much."""
+    """Reduce a score by the shares in common; None where one share is too much."""
     if not rule.sigma > 0:
         return None if (shares >= rule.overlap).any() else score
     fall = np.exp(np.float32(-0.5) / rule.sigma * shares * shares)

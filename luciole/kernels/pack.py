@@ -26,9 +26,9 @@ def pack(op: Pack, inputs: tuple[Array, ...]) -> Array:
 @native(Pack, *ANY)
 def build(op: Pack, context: Context) -> NativeStep:
     """Copy each operand to its place."""
-    given = [x for x in context.operands if x is not None]
+    operands = [x for x in context.operands if x is not None]
     places = np.moveaxis(context.results[0], op.axis, 0)
-    return copy.step((places[i, ...], x) for i, x in enumerate(given))
+    return copy.step((places[i, ...], x) for i, x in enumerate(operands))
 
 
 @portable(Pack, *MOVED)

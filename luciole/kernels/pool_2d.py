@@ -26,7 +26,7 @@ from luciole.kernels.portable.calls import CCall, Field, PortableContext, portab
 from luciole.kernels.portable.images import cut_off, windows_of
 
 LOWEST = float(np.finfo(np.float32).min)
-"""What a maximum begins with, as in LiteRT."""
+"""Start of a maximum, as in LiteRT."""
 
 
 @reference(AveragePool2D, TensorType.FLOAT32)
@@ -77,8 +77,8 @@ def _step(
         return None
     memory = Memory()
     low, high = LIMITS[op.activation]
-    given = walk(op, x, y, memory).fields()
-    record = PoolRecord(**given, start=start, low=low, high=high, is_mean=int(is_mean))
+    fields = walk(op, x, y, memory).fields()
+    record = PoolRecord(**fields, start=start, low=low, high=high, is_mean=int(is_mean))
     size = (op.filter_height, op.filter_width)
     small = size if op.filter_height * op.filter_width <= MOST_UNROLLED else (0, 0)
     work = y.size * op.filter_height * op.filter_width
@@ -185,17 +185,17 @@ def _window(
     """Apply a function to the taps of a window [rows, columns], for up to 16 channels."""
     rows, columns = shape
     start, low, high = r.start, r.low, r.high
-    found = elementwise.spread(start)
+    results = elementwise.spread(start)
     for _ in range(rows):
         tap = x
         for _ in range(columns):
-            found = elementwise.combined(chosen, reduce.load(tap, lanes, start), found)
+            results = elementwise.combined(chosen, reduce.load(tap, lanes, start), results)
             tap += r.pixel
         x += r.row
     if r.is_mean:
         share = np.float32(1) / np.float32(rows * columns)
-        found = elementwise.mapped(elementwise.function(SCALE), found, share, share)
-    reduce.store(elementwise.mapped(elementwise.function(CLAMP), found, low, high), y, lanes)
+        results = elementwise.mapped(elementwise.function(SCALE), results, share, share)
+    reduce.store(elementwise.mapped(elementwise.function(CLAMP), results, low, high), y, lanes)
 
 
 def pool_fields(op: Pool2D) -> dict[str, Field]:

@@ -24,7 +24,9 @@ WIDER = (*TYPES, TensorType.INT32)
 """Integers that are brought to other scales."""
 
 LARGEST_ZERO_POINT = 1 << 16
-"""Beyond what 16 bits can hold; sums and differences up to here are exact in single precision."""
+"""Bound of zero points beyond 16 bits; sums and differences up to here are exact in single
+precision.
+"""
 
 
 @reference(Quantize, TensorType.FLOAT32)
@@ -68,8 +70,8 @@ def build_requantize(op: Quantize, context: Context) -> Built:
         return None
     if x.itemsize == y.itemsize == 1:
         return lookups.step(op, x, y)
-    found = accepted(between_grids, op)
-    return found if isinstance(found, Declined) else scaling.step(found, x, y)
+    factors = accepted(between_grids, op)
+    return factors if isinstance(factors, Declined) else scaling.step(factors, x, y)
 
 
 @reference(Dequantize, *TYPES, *PACKED)
@@ -90,32 +92,32 @@ def build_quantize(op: Quantize, context: Context) -> Built:
     x, y = context.operands[0], context.results[0]
     if x is None or op.output.dtype not in TYPES:
         return None
-    given = _single(op.output)
-    if isinstance(given, Declined):
-        return given
-    return conversions.to_nearest(conversions.KINDS[op.output.dtype], x, y, *given)
+    grid = _single(op.output)
+    if isinstance(grid, Declined):
+        return grid
+    return conversions.to_nearest(conversions.KINDS[op.output.dtype], x, y, *grid)
 
 
 @native(Dequantize, *TYPES)
 def build_dequantize(op: Dequantize, context: Context) -> Built:
     """Dequantize with one scale for all elements."""
     x, y = context.operands[0], context.results[0]
-    given = _single(op.input)
-    if isinstance(given, Declined):
-        return given
+    grid = _single(op.input)
+    if isinstance(grid, Declined):
+        return grid
     if x is None:
         return None
-    return conversions.to_floats(conversions.KINDS[op.input.dtype], x, y, *given)
+    return conversions.to_floats(conversions.KINDS[op.input.dtype], x, y, *grid)
 
 
 def _single(value: Value) -> tuple[float, int] | Declined:
     """Return scale and zero point of a value that has one of each; Declined where it has others."""
-    found = accepted(per_tensor, value, "the tensor")
-    if isinstance(found, Declined):
-        return found
-    if abs(found[1]) > LARGEST_ZERO_POINT:
+    grid = accepted(per_tensor, value, "the tensor")
+    if isinstance(grid, Declined):
+        return grid
+    if abs(grid[1]) > LARGEST_ZERO_POINT:
         return UNFIT
-    return float(found[0]), found[1]
+    return float(grid[0]), grid[1]
 
 
 portable(Dequantize, TensorType.INT8)(tabulated)
@@ -124,7 +126,7 @@ portable(Quantize, TensorType.INT8)(tabulated)
 
 @portable(Quantize, TensorType.FLOAT32)
 def quantize_in_c(op: Quantize, context: PortableContext) -> list[CCall]:
-    """Call what rounds floats to bytes."""
+    """Call the function that rounds floats to bytes."""
     del context
     if op.output.dtype != TensorType.INT8:
         raise UnsupportedError(f"floats to {op.output.dtype.name} have no C form")

@@ -24,7 +24,7 @@ from luciole.kernels.core.registry import stateful
 from luciole.kernels.core.state import State
 
 LEAST = np.float32(1e-7)
-"""What a logarithm is taken of instead of smaller numbers."""
+"""Number whose logarithm is taken instead of that of smaller numbers."""
 
 SKIPPED = 512
 """Blocks for each class drawn that the next run of MULTINOMIAL begins behind, as TensorFlow's."""
@@ -56,8 +56,8 @@ def _generator(op: RandomNumbers | Multinomial, state: State) -> Philox:
     seed.
     """
     if op not in state.generators:
-        given = np.array([op.seed, op.seed2], np.int64).astype(np.int32).tolist()
-        seeds = given if any(given) else [secrets.randbits(64), secrets.randbits(64)]
+        of_file = np.array([op.seed, op.seed2], np.int64).astype(np.int32).tolist()
+        seeds = of_file if any(of_file) else [secrets.randbits(64), secrets.randbits(64)]
         state.generators[op] = Philox(*seeds)
     return state.generators[op]
 
@@ -85,8 +85,8 @@ def multinomial(op: Multinomial, state: State, logits: Array, num_samples: Array
     generator.skip(batch * -(-count // 4) * 4 * SKIPPED - blocks)
     numbers = doubles(words[:, 0], words[:, 1]).reshape(batch, count)
     drawn = np.empty((batch, count), NUMPY[op.output.dtype])
-    for row, places, found in zip(logits, numbers, drawn, strict=True):
-        found[...] = _drawn(row, places)
+    for row, places, samples in zip(logits, numbers, drawn, strict=True):
+        samples[...] = _drawn(row, places)
     return drawn
 
 

@@ -168,7 +168,7 @@ def _step(
 
 
 class ReduceRecord(Shared):
-    """Results, and the loops over what becomes one of them, see ``Cut``."""
+    """Results, and the loops over the elements that become one of them, see ``Cut``."""
 
     y: int
     x: int
@@ -176,7 +176,7 @@ class ReduceRecord(Shared):
     """The loops over results, as ``loops.offset`` takes them, and their number."""
     result_axes: int
     again: int
-    """The outer loops over what is reduced, their number, and how often they run."""
+    """The outer loops over reduced elements, their number, and how often they run."""
     again_axes: int
     turns: int
     lines: int
@@ -233,12 +233,12 @@ class Cut:
 
     def record(self, x: Array, y: Array, memory: Memory) -> ReduceRecord:
         """Describe how a kernel goes from result to result."""
-        to, given = self._places(x, y)
+        to, source = self._places(x, y)
         return ReduceRecord(
             begin=0,
             end=strided.count(self.results) if y.size else 0,
             y=to,
-            x=given,
+            x=source,
             results=memory.keep(self.results, len(self.results), 3),
             result_axes=len(self.results),
             again=memory.keep(self.again, len(self.again), 3),
@@ -280,16 +280,16 @@ def _rows(function: int) -> jit.Kernel:
             _lines(chosen, r)
             return
         for run in range(r.begin, r.end):
-            found = elementwise.spread(r.start)
+            total = elementwise.spread(r.start)
             x = r.x + strided.offset(r.results, r.result_axes, 3, 0, run)
             for again in range(r.turns):
                 line = x + strided.offset(r.again, r.again_axes, 3, 0, again)
                 for _ in range(r.lines):
                     part = reduce.row(chosen, line, r.inner, r.start)
-                    found = elementwise.combined(chosen, part, found)
+                    total = elementwise.combined(chosen, part, total)
                     line += r.distance
             y = floats(r.y + strided.offset(r.results, r.result_axes, 3, 1, run))
-            y[0] = elementwise.folded(chosen, found) * r.share
+            y[0] = elementwise.folded(chosen, total) * r.share
 
     return reduced_rows
 
@@ -302,8 +302,8 @@ def _lines(chosen: Chosen, r: FoldRecord) -> None:
     dy = strided.offset(r.results, 1, 3, 1, 1)
     x, y = r.x + r.begin * dx, r.y + r.begin * dy
     for _ in range(r.end - r.begin):
-        found = reduce.row(chosen, x, count, start)
-        floats(y)[0] = elementwise.folded(chosen, found) * share
+        total = reduce.row(chosen, x, count, start)
+        floats(y)[0] = elementwise.folded(chosen, total) * share
         x += dx
         y += dy
 
@@ -320,13 +320,13 @@ def _columns(function: int) -> jit.Kernel:
             y = r.y + strided.offset(r.results, r.result_axes, 3, 1, run)
             for first in range(0, r.inner, LANES):
                 lanes = min(r.inner - first, LANES)
-                found = elementwise.spread(r.start)
+                totals = elementwise.spread(r.start)
                 for again in range(r.turns):
                     lines = x + 4 * first + strided.offset(r.again, r.again_axes, 3, 0, again)
                     part = reduce.column(chosen, lines, r.distance, r.lines, lanes, r.start)
-                    found = elementwise.combined(chosen, part, found)
-                found = elementwise.mapped(scale, found, r.share, r.share)
-                reduce.store(found, y + 4 * first, lanes)
+                    totals = elementwise.combined(chosen, part, totals)
+                totals = elementwise.mapped(scale, totals, r.share, r.share)
+                reduce.store(totals, y + 4 * first, lanes)
 
     return reduced_columns
 
@@ -343,13 +343,15 @@ def _products() -> jit.Kernel:
             y = r.y + strided.offset(r.results, r.result_axes, 3, 1, run)
             for first in range(0, r.inner, LANES):
                 lanes = min(r.inner - first, LANES)
-                found = elementwise.spread(1.0)
+                products = elementwise.spread(1.0)
                 for again in range(r.turns):
                     line = x + 4 * first + strided.offset(r.again, r.again_axes, 3, 0, again)
                     for _ in range(r.lines):
-                        found = elementwise.combined(chosen, reduce.load(line, lanes, 1.0), found)
+                        products = elementwise.combined(
+                            chosen, reduce.load(line, lanes, 1.0), products
+                        )
                         line += r.distance
-                reduce.store(found, y + 4 * first, lanes)
+                reduce.store(products, y + 4 * first, lanes)
 
     return multiplied
 
@@ -372,7 +374,7 @@ def build_any(op: Reduction, context: Context) -> NativeStep | None:
 @native(ReduceMin, TensorType.BOOL)
 @native(ReduceProd, TensorType.BOOL)
 def build_all(op: Reduction, context: Context) -> NativeStep | None:
-    """Look for what is false."""
+    """Look for false elements."""
     return _truths(op, context, 1)
 
 
@@ -411,7 +413,7 @@ def _found(columns: int) -> jit.Kernel:
 
 @jit.inlined
 def _add_truths(y: jit.Pointer, x: int, count: int, columns: int, start: int) -> None:
-    """Let a line of truths change what there is: a place for each, or one for all."""
+    """Change results by a line of truths: a place for each, or one for all."""
     truths = integers_at(x, BYTE)
     for k in range(count):
         if (truths[k] != 0) != (start != 0):
@@ -419,7 +421,7 @@ def _add_truths(y: jit.Pointer, x: int, count: int, columns: int, start: int) ->
 
 
 def neighbours(op: Reduction, context: PortableContext) -> dict[str, int]:
-    """Write what a reduction over neighbouring axes keeps and reduces, for C. Raises
+    """Write the kept and the reduced extents of a reduction over neighbouring axes, for C. Raises
     UnsupportedError for other axes.
     """
     dims = op.input.dims

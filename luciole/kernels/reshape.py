@@ -10,7 +10,7 @@ from luciole.kernels.core.registry import ANYTHING, reference
 
 @reference(Reshape, *ANYTHING)
 def reshape(op: Reshape, x: Array, shape: Array | None) -> Array:
-    """Copy the elements to the wanted shape."""
+    """Copy the elements to the target shape."""
     vector = shape if shape is not None and shape.ndim == 1 else None
-    wanted = attribute_shape(op) if vector is None else integers(vector, "shape")
-    return x.reshape(settled(reshaped(x.shape, wanted))).copy()
+    target = attribute_shape(op) if vector is None else integers(vector, "shape")
+    return x.reshape(settled(reshaped(x.shape, target))).copy()

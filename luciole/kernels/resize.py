@@ -26,13 +26,13 @@ NUMBERS = {
     TensorType.INT8: mixing.Number.INT8,
     TensorType.INT16: mixing.Number.INT16,
 }
-"""What is mixed by compiled code."""
+"""Numbers that compiled code mixes, by element types."""
 
 PART = 1 << 18
 """Elements of a result that are computed together, where rows are not longer."""
 
 PLACE_BYTES = 48
-"""What is computed for a row or a column of the result."""
+"""Bytes that are computed for a row or a column of the result."""
 
 
 class Sources(NamedTuple):
@@ -45,7 +45,7 @@ class Sources(NamedTuple):
     part: Array
 
     def of(self, elements: slice) -> Sources:
-        """Take those of some of the elements."""
+        """Select the sources of some of the elements."""
         return Sources(*(array[elements] for array in self))
 
 
@@ -93,8 +93,8 @@ def _nearest(op: Resize, inputs: int, outputs: int) -> NDArray[np.intp]:
     offset = np.float32(0.5 if op.half_pixel_centers else 0)
     places = (np.arange(outputs, dtype=np.float32) + offset) * _scale(op, inputs, outputs)
     half = 0.5 if op.align_corners else 0.0
-    found = np.floor(places.astype(np.float64) + half).astype(np.intp)
-    return np.clip(found, 0, inputs - 1)
+    nearest = np.floor(places.astype(np.float64) + half).astype(np.intp)
+    return np.clip(nearest, 0, inputs - 1)
 
 
 @reference(ResizeBilinear, TensorType.FLOAT32, TensorType.UINT8)

@@ -11,8 +11,8 @@ from luciole.kernels.core.limits import affordable, set_aside
 from luciole.kernels.core.registry import reference
 
 PLAN_BYTES = 256
-"""What NumPy's pocketfft takes beside arrays for each element of an axis: 207 were measured, for
-the prime 131,071.
+"""Memory of NumPy's pocketfft beside arrays for each element of an axis: 207 were measured, for the
+prime 131,071.
 """
 
 

@@ -14,18 +14,18 @@ from luciole.kernels.recurrent.rnn_cell import Cell
 @reference(RNN, TensorType.FLOAT32)
 def rnn(op: RNN, *operands: Array) -> Array:
     """Run one step; the state operand is overwritten."""
-    given = named(op, operands)
-    weights = named_weights(op, given, op.asymmetric_quantize_inputs)
-    cell = Cell(op.activation, given, weights)
-    return cell.run(given["input"][None], given["hidden_state"]).squeeze(0)
+    arrays = named(op, operands)
+    weights = named_weights(op, arrays, op.asymmetric_quantize_inputs)
+    cell = Cell(op.activation, arrays, weights)
+    return cell.run(arrays["input"][None], arrays["hidden_state"]).squeeze(0)
 
 
 @reference(UnidirectionalSequenceRNN, TensorType.FLOAT32)
 def sequence_rnn(op: UnidirectionalSequenceRNN, *operands: Array) -> Array:
     """Run one step after the other; the state operand is overwritten with the last step's."""
-    given = named(op, operands)
-    weights = named_weights(op, given, op.asymmetric_quantize_inputs)
-    x = given["input"]
+    arrays = named(op, operands)
+    weights = named_weights(op, arrays, op.asymmetric_quantize_inputs)
+    x = arrays["input"]
     steps = x if op.time_major else x.swapaxes(0, 1)
-    result = Cell(op.activation, given, weights).run(steps, given["hidden_state"])
+    result = Cell(op.activation, arrays, weights).run(steps, arrays["hidden_state"])
     return result if op.time_major else np.ascontiguousarray(result.swapaxes(0, 1))

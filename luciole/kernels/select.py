@@ -22,7 +22,7 @@ def select(op: Select, condition: Array, t: Array, e: Array) -> Array:
 
 
 def _in_front(condition: Array, t: Array) -> Array:
-    """Let a condition speak of the first axes."""
+    """Align a condition with the first axes."""
     return condition.reshape(condition.shape + (1,) * (t.ndim - condition.ndim))
 
 

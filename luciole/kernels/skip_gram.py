@@ -16,33 +16,33 @@ SPACE = re.compile(rb"[ \t\n\v\f\r]")
 
 @reference(SkipGram, TensorType.STRING)
 def skip_gram(op: SkipGram, texts: Array) -> Array:
-    """Join words as long as there is room for what that gives."""
+    """Join words as long as there is room for the results."""
     if not texts.size:
         raise ShapeError("there is no text")
-    found: list[bytes] = []
+    grams: list[bytes] = []
     size = 0
     for gram in _grams(op, _words(texts.flat[0])):
         size += most_memory(1, len(gram))
         room(size, "sequences of words")
-        found.append(gram)
-    return array_of(found, (len(found),))
+        grams.append(gram)
+    return array_of(grams, (len(grams),))
 
 
 def _words(text: bytes) -> list[bytes]:
     """Split a text as TFLite does: one space in front of the first word counts as part of it, and
     both are left out where a space follows.
     """
-    found, begin = [], 0
+    words, begin = [], 0
     for space in SPACE.finditer(text, 1):
         end = space.start()
         if end > begin and not SPACE.match(text, begin):
-            found.append(text[begin:end])
+            words.append(text[begin:end])
         begin = end + 1
-    return [*found, text[begin:]] if len(text) > begin else found
+    return [*words, text[begin:]] if len(text) > begin else words
 
 
 def _grams(op: SkipGram, words: list[bytes]) -> Iterator[bytes]:
-    """Yield all sequences, those that a sequence is the beginning of before it.
+    """Yield all sequences, longer ones before the sequence that they begin with.
 
     Where only whole ones are asked for, none is begun that too few words are left for.
     """

@@ -84,8 +84,8 @@ def _step(context: Context, beta: float, kernel: jit.Kernel) -> NativeStep:
     x, y = context.first, context.results[0]
     n = x.shape[-1]
     rows = x.size // max(n, 1)
-    to, given = (reach(t, 4 * n * rows) for t in (y, x))
-    record = SoftmaxRecord(begin=0, end=rows, y=to, x=given, n=n, beta=beta)
+    to, source = (reach(t, 4 * n * rows) for t in (y, x))
+    record = SoftmaxRecord(begin=0, end=rows, y=to, x=source, n=n, beta=beta)
     return strided.step(kernel, record, x.size)
 
 
@@ -130,9 +130,9 @@ def _log_softmax() -> jit.Kernel:
 @jit.inlined
 def _short(y: int, x: int, n: int, beta: Single) -> None:
     """Compute a row that fits into one vector; lanes beyond the last count 0."""
-    given = elementwise.load_first(x, n, LOWEST)
-    largest = elementwise.folded(elementwise.function(MAXIMUM), given)
-    powers = elementwise.mapped(elementwise.function(SCALED_EXP), given, largest, beta)
+    numbers = elementwise.load_first(x, n, LOWEST)
+    largest = elementwise.folded(elementwise.function(MAXIMUM), numbers)
+    powers = elementwise.mapped(elementwise.function(SCALED_EXP), numbers, largest, beta)
     total = elementwise.folded(elementwise.function(ADD), powers)
     scaled = elementwise.mapped(elementwise.function(SCALE), powers, ONE / total, ONE)
     elementwise.store_first(scaled, y, n)

@@ -76,15 +76,15 @@ def _parts(
     """
     count = len(space)
     for number, place in enumerate(product(*map(range, block))):
-        within, found = [slice(None)], [slice(None)]
+        within, places = [slice(None)], [slice(None)]
         for n, at, step, (before, _) in zip(space.shape[1:-1], place, block, borders, strict=True):
             first = max(-(-(before - at) // step), 0)
             begin = first * step + at - before
             steps = max(-(-(n - begin) // step), 0)
             within.append(slice(first, first + steps))
-            found.append(slice(begin, None, step) if steps else slice(0, 0))
+            places.append(slice(begin, None, step) if steps else slice(0, 0))
         own = batches[number * count : (number + 1) * count]
-        yield own, (*within, slice(None)), space[tuple(found)]
+        yield own, (*within, slice(None)), space[tuple(places)]
 
 
 @native(SpaceToBatchND, *ANY)
@@ -98,9 +98,9 @@ def build_space_to_batch_nd(op: SpaceToBatchND, context: Context) -> Built:
         return zero
     settings = _settings(x, block_shape, paddings, "paddings")
     moved, owns = [], []
-    for own, within, found in _parts(context.results[0], x, *settings):
+    for own, within, part in _parts(context.results[0], x, *settings):
         around, borders = slabs(own, within, np.array(zero, x.dtype))
-        moved += [(own[within], found), *around]
+        moved += [(own[within], part), *around]
         owns += borders
     return copy.step(moved, *owns)
 
@@ -112,7 +112,7 @@ def build_batch_to_space_nd(op: BatchToSpaceND, context: Context) -> NativeStep 
     if x is None or block_shape is None or crops is None or not _fixed(op, block_shape):
         return None
     parts = _parts(x, context.results[0], *_settings(x, block_shape, crops, "crops"))
-    return copy.step((found, own[within]) for own, within, found in parts)
+    return copy.step((part, own[within]) for own, within, part in parts)
 
 
 def _fixed(op: SpaceToBatchND | BatchToSpaceND, block_shape: Array) -> bool:

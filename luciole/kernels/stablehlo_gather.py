@@ -27,9 +27,9 @@ def stablehlo_gather(op: StablehloGather, x: Array, indices: Array) -> Array:
 def _starts(op: StablehloGather, shape: tuple[int, ...], indices: Array) -> Array:
     """Return where slices begin along all axes of the operand: [vectors' places, axes]."""
     is_alone = op.index_vector_dim == indices.ndim
-    given = indices[..., None] if is_alone else np.moveaxis(indices, op.index_vector_dim, -1)
-    starts = np.zeros((*given.shape[:-1], len(shape)), np.int64)
-    starts[..., list(op.start_index_map)] = given
+    vectors = indices[..., None] if is_alone else np.moveaxis(indices, op.index_vector_dim, -1)
+    starts = np.zeros((*vectors.shape[:-1], len(shape)), np.int64)
+    starts[..., list(op.start_index_map)] = vectors
     last = np.array(shape, np.int64) - np.array(op.slice_sizes, np.int64)
     return np.clip(starts, 0, last)
 
@@ -37,8 +37,8 @@ def _starts(op: StablehloGather, shape: tuple[int, ...], indices: Array) -> Arra
 def _places(op: StablehloGather, starts: Array) -> tuple[Array, ...]:
     """Return the coordinates of all elements of all slices, one array for each axis."""
     rank, batch = len(op.slice_sizes), starts.shape[:-1]
-    found = []
+    coordinates = []
     for axis, size in enumerate(op.slice_sizes):
         apart = np.arange(size).reshape([size if a == axis else 1 for a in range(rank)])
-        found.append(starts[..., axis].reshape(*batch, *[1] * rank) + apart)
-    return tuple(found)
+        coordinates.append(starts[..., axis].reshape(*batch, *[1] * rank) + apart)
+    return tuple(coordinates)

@@ -25,7 +25,7 @@ def stablehlo_pad(op: StablehloPad, x: Array, value: Array) -> Array:
 
 def spread_into(y: Array, x: Array, low: Sequence[int], interior: Sequence[int]) -> Array:
     """Write the elements that are left to their places in an array of the padded shape."""
-    pairs = [_axis(*given) for given in zip(x.shape, y.shape, low, interior, strict=True)]
+    pairs = [_axis(*axis) for axis in zip(x.shape, y.shape, low, interior, strict=True)]
     y[tuple([to for _, to in pairs])] = x[tuple([source for source, _ in pairs])]
     return y
 

@@ -29,5 +29,5 @@ def stablehlo_reduce_window(op: StablehloReduceWindow, x: Array, init: Array) ->
         return np.empty(shape, x.dtype)
     low, interior = op.padding[::2], [n - 1 for n in op.base_dilations]
     spread = spread_into(np.full(extents, init.reshape(()), x.dtype), x, low, interior)
-    windows = (op.window_dimensions, op.window_strides, op.window_dilations)
-    return reduced_windows(function, spread, init, *windows)
+    sizes, strides, dilations = op.window_dimensions, op.window_strides, op.window_dilations
+    return reduced_windows(function, spread, init, sizes, strides, dilations)

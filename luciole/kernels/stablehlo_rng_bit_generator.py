@@ -14,7 +14,7 @@ from luciole.kernels.core.registry import reference
 from luciole.schema.enums import RngAlgorithm
 
 DRAWN = ("i4", "i8", "u4", "u8")
-"""NumPy's names of what numbers may be drawn as."""
+"""NumPy's names of the types that numbers may be drawn as."""
 
 
 @reference(StablehloRngBitGenerator, ())

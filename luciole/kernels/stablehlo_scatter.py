@@ -16,7 +16,7 @@ from luciole.kernels.stablehlo_elementwise import NUMBERS
 
 @reference(StablehloScatter, *NUMBERS)
 def stablehlo_scatter(op: StablehloScatter, x: Array, indices: Array, updates: Array) -> Array:
-    """Combine the updates that lie inside with what they meet, in their order."""
+    """Combine the updates that lie inside with the elements that they meet, in their order."""
     check_scatter(op, x.shape, indices.shape, updates.shape)
     function, y = function_of(op.update_computation), x.copy()
     places = list(_places(op, indices, updates.shape, x.ndim))

@@ -17,12 +17,12 @@ from luciole.kernels.portable.moves import take
 
 @reference(StridedSlice, *ANYTHING)
 def strided_slice(op: StridedSlice, x: Array, begin: Array, end: Array, strides: Array) -> Array:
-    """Copy what NumPy's basic indexing takes."""
+    """Copy the elements that NumPy's basic indexing takes."""
     return _taken(op, x, begin, end, strides).copy()
 
 
 def _taken(op: StridedSlice, x: Array, begin: Array, end: Array, strides: Array) -> Array:
-    """View what NumPy's basic indexing takes."""
+    """View the elements that NumPy's basic indexing takes."""
     first = integers(begin, "begin")
     last = integers(end, "end", len(first))
     steps = integers(strides, "strides", len(first))
@@ -67,6 +67,6 @@ def build(op: StridedSlice, context: Context) -> NativeStep | None:
 
 @portable(StridedSlice, *MOVED)
 def in_c(op: StridedSlice, context: PortableContext) -> list[CCall]:
-    """Copy what is taken."""
+    """Copy the elements of the slice."""
     keys = [context.constant(value) for value in (op.begin, op.end, op.strides)]
     return [take(op.input, op.results[0], lambda x: _taken(op, x, *keys))]

@@ -32,13 +32,13 @@ INT8, INT16, INT32 = TensorType.INT8, TensorType.INT16, TensorType.INT32
 @reference(SVDF, TensorType.FLOAT32)
 def svdf(op: SVDF, *operands: Array | None) -> Array:
     """Forget the oldest sums, add the newest, weigh all; the state operand is overwritten."""
-    given = named(op, operands)
-    weights = named_weights(op, given, op.asymmetric_quantize_inputs)
-    x, time = given["input"], weights["weights_time"].vector()
-    state = _remembered(given["state"], time, weights["weights_feature"](x))
+    arrays = named(op, operands)
+    weights = named_weights(op, arrays, op.asymmetric_quantize_inputs)
+    x, time = arrays["input"], weights["weights_time"].vector()
+    state = _remembered(arrays["state"], time, weights["weights_feature"](x))
     y = _units(op, (state * time).sum(axis=2))
     if op.bias is not None:
-        y += given["bias"]
+        y += arrays["bias"]
     return activate(y, op.activation)
 
 
@@ -62,8 +62,8 @@ def integer_svdf(op: SVDF, *operands: Array | None) -> Array:
 
     As in TFLite the only activation is RELU, which the result's range stands for.
     """
-    given = named(op, operands)
-    x, feature, time = given["input"], given["weights_feature"], given["weights_time"]
+    arrays = named(op, operands)
+    x, feature, time = arrays["input"], arrays["weights_feature"], arrays["weights_time"]
     if feature.dtype != np.int8 or time.dtype != np.int16:
         raise UnsupportedError(f"weights are {feature.dtype} and {time.dtype}, not int8 and int16")
     if op.activation != ActivationFunctionType.RELU:
@@ -74,9 +74,9 @@ def integer_svdf(op: SVDF, *operands: Array | None) -> Array:
     newest = np.clip(
         multiply(products.astype(np.int32), *quantize_multiplier(into)), limits.min, limits.max
     )
-    state = _remembered(given["state"], time, newest)
+    state = _remembered(arrays["state"], time, newest)
     y = _units(op, (state.astype(np.int64) * time).sum(axis=2))
-    y += given["bias"] if op.bias is not None else 0
+    y += arrays["bias"] if op.bias is not None else 0
     results = multiply(y.astype(np.int32), *quantize_multiplier(out))
     return requantized(results, zero_points[1], (-128, 127), INT8)
 
@@ -106,30 +106,30 @@ def _constant(op: SVDF) -> bool:
     return all(value.is_constant for name, value in op.given_operands().items() if name in names)
 
 
-def _empty(given: Arrays, y: Array) -> bool:
+def _empty(arrays: Arrays, y: Array) -> bool:
     """Return whether there is nothing to compute, or to compute from."""
-    return not all(array.size for array in (y, given["input"], given["weights_time"]))
+    return not all(array.size for array in (y, arrays["input"], arrays["weights_time"]))
 
 
 @native(SVDF, TensorType.FLOAT32)
 def build(op: SVDF, context: Context) -> Built:
     """Compute the newest sums as a FULLY_CONNECTED does, then remember and weigh them."""
-    given, (y,) = named(op, context.operands), context.results
-    weights = accepted(named_weights, op, given, op.asymmetric_quantize_inputs)
+    arrays, (y,) = named(op, context.operands), context.results
+    weights = accepted(named_weights, op, arrays, op.asymmetric_quantize_inputs)
     if isinstance(weights, Declined):
         return weights
-    if not _constant(op) or op.activation not in LIMITS or _empty(given, y):
+    if not _constant(op) or op.activation not in LIMITS or _empty(arrays, y):
         return None
     newest = placed(np.zeros((len(y), op.rank_ * y.shape[1]), np.float32))
-    feature = _newest_sums(weights["weights_feature"], given["input"], newest)
+    feature = _newest_sums(weights["weights_feature"], arrays["input"], newest)
     if not isinstance(feature, NativeStep):
         return feature
-    bias = given.get("bias", np.zeros(y.shape[1], np.float32))
+    bias = arrays.get("bias", np.zeros(y.shape[1], np.float32))
     low, high = LIMITS[op.activation]
     memory = Memory([newest])
     record = svdf_steps.FloatRecord(
-        **_memory_fields(op, given, y, newest, memory),
-        time=memory.keep(weights["weights_time"].vector(), *_filters(op, given, y)),
+        **_memory_fields(op, arrays, y, newest, memory),
+        time=memory.keep(weights["weights_time"].vector(), *_filters(op, arrays, y)),
         bias=memory.keep(bias, y.shape[1]),
         low=low,
         high=high,
@@ -156,17 +156,17 @@ def _newest_sums(feature: Weights, x: Array, newest: Array) -> Built:
     return hybrid.convolution(weights, None)
 
 
-def _filters(op: SVDF, given: Arrays, y: Array) -> tuple[int, int]:
+def _filters(op: SVDF, arrays: Arrays, y: Array) -> tuple[int, int]:
     """Return how many filters kernels walk, and how much each remembers."""
-    return op.rank_ * y.shape[1], given["weights_time"].shape[1]
+    return op.rank_ * y.shape[1], arrays["weights_time"].shape[1]
 
 
 def _memory_fields(
-    op: SVDF, given: Arrays, y: Array, newest: Array, memory: Memory
+    op: SVDF, arrays: Arrays, y: Array, newest: Array, memory: Memory
 ) -> dict[str, int]:
-    """Return what all kernels know of batches, units and states."""
-    (batches, units), steps = y.shape, given["weights_time"].shape[1]
-    state, size = given["state"], given["state"].itemsize * op.rank_ * units * steps
+    """Return the fields of all kernels for batches, units and states."""
+    (batches, units), steps = y.shape, arrays["weights_time"].shape[1]
+    state, size = arrays["state"], arrays["state"].itemsize * op.rank_ * units * steps
     return {
         "batches": batches,
         "units": units,
@@ -181,14 +181,14 @@ def _memory_fields(
 @native(SVDF, (INT8, INT32, INT16), (INT8, INT16))
 def build_integer(op: SVDF, context: Context) -> Built:
     """Compute the newest sums, remember and weigh them, row by row."""
-    given, (y,) = named(op, context.operands), context.results
+    arrays, (y,) = named(op, context.operands), context.results
     factors, memory = accepted(_factors, op), Memory()
     if isinstance(factors, Declined):
         return factors
-    x, feature, time = given["input"], given["weights_feature"], given["weights_time"]
+    x, feature, time = arrays["input"], arrays["weights_feature"], arrays["weights_time"]
     plain = _constant(op) and feature.dtype == np.int8 and time.dtype == np.int16
     rectified = op.activation == ActivationFunctionType.RELU
-    if not (plain and rectified) or _empty(given, y):
+    if not (plain and rectified) or _empty(arrays, y):
         return None
     into, out, (zero_point, result_zero) = factors
     matrix, scaling = Matrix.of(feature, None, zero_point, into), accepted(quantize_multiplier, out)
@@ -202,11 +202,11 @@ def build_integer(op: SVDF, context: Context) -> Built:
     blocks = -(-filters // (vectors * LANES))
     newest = placed(np.zeros((blocks, vectors * LANES), np.int32))
     memory.arrays.append(newest)
-    bias = given.get("bias", np.zeros(y.shape[1], np.int32))
+    bias = arrays.get("bias", np.zeros(y.shape[1], np.int32))
     record = svdf_steps.IntegerRecord(
-        **_memory_fields(op, given, y, newest, memory),
+        **_memory_fields(op, arrays, y, newest, memory),
         **factor_fields("out", scaling),
-        time=memory.keep(time, *_filters(op, given, y)),
+        time=memory.keep(time, *_filters(op, arrays, y)),
         bias=memory.keep(bias, y.shape[1]),
         x=reach(x, inputs, turns(len(x), inputs)),
         inputs=inputs,

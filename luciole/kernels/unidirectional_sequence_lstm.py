@@ -39,16 +39,16 @@ FLOAT32, INT8, INT16, INT32 = (
 @reference(LSTM, FLOAT32)
 def lstm(op: LSTM, *operands: Array | None) -> Array:
     """Run one step; the two state operands are overwritten."""
-    given = _given(op, operands)
-    step = _cell(op, given, op.asymmetric_quantize_inputs).step
-    return run(step, given["input"][None], *_states(given)).squeeze(0)
+    arrays = _given(op, operands)
+    step = _cell(op, arrays, op.asymmetric_quantize_inputs).step
+    return run(step, arrays["input"][None], *_states(arrays)).squeeze(0)
 
 
 @reference(UnidirectionalSequenceLSTM, FLOAT32)
 def sequence_lstm(op: UnidirectionalSequenceLSTM, *operands: Array | None) -> Array:
     """Run one step after the other; the two state operands are overwritten with the last step's."""
-    given = named(op, operands)
-    return _sequence(op, given, _cell(op, given, op.asymmetric_quantize_inputs).step)
+    arrays = named(op, operands)
+    return _sequence(op, arrays, _cell(op, arrays, op.asymmetric_quantize_inputs).step)
 
 
 def _integer_signatures() -> set[tuple[TensorType, ...]]:
@@ -64,9 +64,9 @@ def _integer_signatures() -> set[tuple[TensorType, ...]]:
 @reference(LSTM, *_integer_signatures())
 def integer_lstm(op: LSTM, *operands: Array | None) -> Array:
     """Run one step in integers; the two state operands are overwritten."""
-    given = _given(op, operands)
-    step = IntegerCell(op, given).step
-    return run(step, given["input"][None], *_states(given)).squeeze(0)
+    arrays = _given(op, operands)
+    step = IntegerCell(op, arrays).step
+    return run(step, arrays["input"][None], *_states(arrays)).squeeze(0)
 
 
 @reference(UnidirectionalSequenceLSTM, *_integer_signatures())
@@ -74,8 +74,8 @@ def integer_sequence_lstm(op: UnidirectionalSequenceLSTM, *operands: Array | Non
     """Run one step after the other in integers; the two state operands are overwritten with the
     last step's.
     """
-    given = named(op, operands)
-    return _sequence(op, given, IntegerCell(op, given).step)
+    arrays = named(op, operands)
+    return _sequence(op, arrays, IntegerCell(op, arrays).step)
 
 
 def _given(op: LSTM, operands: Sequence[Array | None]) -> dict[str, Array]:
@@ -84,20 +84,20 @@ def _given(op: LSTM, operands: Sequence[Array | None]) -> dict[str, Array]:
     return named(op, operands)
 
 
-def _sequence(op: UnidirectionalSequenceLSTM, given: Arrays, step: Step) -> Array:
-    x = given["input"]
+def _sequence(op: UnidirectionalSequenceLSTM, arrays: Arrays, step: Step) -> Array:
+    x = arrays["input"]
     steps = x if op.time_major else x.swapaxes(0, 1)
-    result = run(step, steps, *_states(given))
+    result = run(step, steps, *_states(arrays))
     return result if op.time_major else np.ascontiguousarray(result.swapaxes(0, 1))
 
 
-def _states(given: Arrays) -> tuple[Array, Array]:
-    return given["output_state"], given["cell_state"]
+def _states(arrays: Arrays) -> tuple[Array, Array]:
+    return arrays["output_state"], arrays["cell_state"]
 
 
-def _cell(op: LSTMLayer, given: Arrays, asymmetric: bool) -> Cell:
+def _cell(op: LSTMLayer, arrays: Arrays, asymmetric: bool) -> Cell:
     settings = Settings(op.activation, op.cell_clip, op.proj_clip)
-    return Cell(settings, given, named_weights(op, given, asymmetric))
+    return Cell(settings, arrays, named_weights(op, arrays, asymmetric))
 
 
 @native(LSTM, *_integer_signatures())
@@ -118,12 +118,12 @@ def build_integer(op: UnidirectionalSequenceLSTM, context: Context) -> Built:
 
 def _integer_layer(op: LSTMLayer, context: Context, x: Array, y: Array) -> Built:
     """Build the steps of [time, batch, ...]: of constant weights, and where the reference runs."""
-    values, given = op.given_operands(), named(op, context.operands)
+    values, arrays = op.given_operands(), named(op, context.operands)
     constant = all(v.is_constant for n, v in values.items() if n not in {"input", *STATES})
     if not constant or any(op.verify()):
         return None
-    cell = accepted(IntegerCell, op, given)
-    return cell if isinstance(cell, Declined) else IntegerLSTM(cell, given, x, y).step()
+    cell = accepted(IntegerCell, op, arrays)
+    return cell if isinstance(cell, Declined) else IntegerLSTM(cell, arrays, x, y).step()
 
 
 PLAIN = tuple(
@@ -141,41 +141,41 @@ def build(op: UnidirectionalSequenceLSTM, context: Context) -> Built:
     """Build layers with an input gate and TANH, constant weights, floats or bytes, and no optional
     operand.
     """
-    given = named(op, context.operands)
+    arrays = named(op, context.operands)
     constant = all(value.is_constant for n, value in op.given_operands().items() if n in PLAIN)
-    plain = given.keys() == {"input", *STATES, *PLAIN}
-    matrices = plain and all(given[n].ndim == 2 for n in PLAIN[:8])
+    plain = arrays.keys() == {"input", *STATES, *PLAIN}
+    matrices = plain and all(arrays[n].ndim == 2 for n in PLAIN[:8])
     if not (constant and matrices) or op.activation != ActivationFunctionType.TANH:
         return None
-    kinds = {given[n].dtype for n in PLAIN[:8]}
+    kinds = {arrays[n].dtype for n in PLAIN[:8]}
     if kinds == {np.dtype(np.int8)}:
-        return _hybrid(op, given, context.results[0])
-    return _step(op, given, context.results[0]) if kinds == {np.dtype(np.float32)} else None
+        return _hybrid(op, arrays, context.results[0])
+    return _step(op, arrays, context.results[0]) if kinds == {np.dtype(np.float32)} else None
 
 
-def _step(op: UnidirectionalSequenceLSTM, given: Arrays, y: Array) -> NativeStep:
+def _step(op: UnidirectionalSequenceLSTM, arrays: Arrays, y: Array) -> NativeStep:
     """Join input and recurrent weights: both are multiplied in one loop."""
-    both = [np.hstack([given[i], given[r]]) for i, r in zip(PLAIN[:4], PLAIN[4:8], strict=True)]
+    both = [np.hstack([arrays[i], arrays[r]]) for i, r in zip(PLAIN[:4], PLAIN[4:8], strict=True)]
     weights, memory = lstm_steps.packed(both), Memory()
-    fields = _fields(op, given, y, memory)
+    fields = _fields(op, arrays, y, memory)
     record = lstm_steps.LSTMRecord(**fields, weights=memory.keep(weights, *weights.shape))
     return strided.step(lstm_steps.kernel(), record, weights.size * fields["times"], memory)
 
 
-def _hybrid(op: UnidirectionalSequenceLSTM, given: Arrays, y: Array) -> Built:
+def _hybrid(op: UnidirectionalSequenceLSTM, arrays: Arrays, y: Array) -> Built:
     """Keep input and recurrent weights apart: what they are multiplied by is on two grids."""
     asymmetric, memory = op.asymmetric_quantize_inputs, Memory()
-    weights = accepted(named_weights, op, given, asymmetric)
+    weights = accepted(named_weights, op, arrays, asymmetric)
     if isinstance(weights, Declined):
         return weights
-    if may_overflow(max(given[n].shape[1] for n in PLAIN[:8]), asymmetric=asymmetric):
+    if may_overflow(max(arrays[n].shape[1] for n in PLAIN[:8]), asymmetric=asymmetric):
         return WIDE_SUMS
     sides = []
     for names in (PLAIN[:4], PLAIN[4:8]):
         scales = [scale for n in names if (scale := weights[n].scale) is not None]
-        sides.append(hybrid_lstm_steps.side([given[n] for n in names], scales, memory))
+        sides.append(hybrid_lstm_steps.side([arrays[n] for n in names], scales, memory))
     record = hybrid_lstm_steps.HybridRecord(
-        **_fields(op, given, y, memory),
+        **_fields(op, arrays, y, memory),
         sides=memory.table(sides, hybrid_lstm_steps.SideRecord),
         gates=memory.scratch(lstm_steps.GATES, LANES),
         zeros=memory.scratch(lstm_steps.GATES, LANES),
@@ -184,11 +184,11 @@ def _hybrid(op: UnidirectionalSequenceLSTM, given: Arrays, y: Array) -> Built:
 
 
 def _fields(
-    op: UnidirectionalSequenceLSTM, given: Arrays, y: Array, memory: Memory
+    op: UnidirectionalSequenceLSTM, arrays: Arrays, y: Array, memory: Memory
 ) -> dict[str, Any]:
-    """Say where a layer's operands, result and biases are."""
-    biases = lstm_steps.packed([given[n][:, None] for n in PLAIN[8:]])
-    x, states = given["input"], [given[n] for n in STATES]
+    """Return the addresses and extents of a layer's operands, result and biases."""
+    biases = lstm_steps.packed([arrays[n][:, None] for n in PLAIN[8:]])
+    x, states = arrays["input"], [arrays[n] for n in STATES]
     time, batch = (0, 1) if op.time_major else (1, 0)
     times, batches, inputs, cells = x.shape[time], x.shape[batch], x.shape[2], states[0].shape[1]
     blocks = -(-cells // LANES)

@@ -11,5 +11,5 @@ from luciole.kernels.core.registry import ANY, reference
 
 @reference(Where, *ANY)
 def where(op: Where, condition: Array) -> Array:
-    """List the coordinates of what is not 0, row by row; NaN is not 0."""
+    """List the coordinates of elements that are not 0, row by row; NaN is not 0."""
     return np.argwhere(condition).astype(np.int64)

@@ -24,7 +24,7 @@ FUNCTIONS: dict[type[Op], np.ufunc] = {
     LogicalOr: np.logical_or,
     StablehloAnd: np.bitwise_and,
 }
-"""What both runtimes know; in all of them the order of two numbers does not matter."""
+"""Functions that both runtimes know; in all of them the order of two numbers does not matter."""
 
 
 def function_of(graph: Graph | None) -> np.ufunc | None:
@@ -37,8 +37,8 @@ def function_of(graph: Graph | None) -> np.ufunc | None:
             return None
         op = output.producer.op if output.producer is not None else None
         if len(graph.ops) == 1 and op is not None and set(op.operands) == set(graph.inputs):
-            found = FUNCTIONS.get(type(op))
-            if found is not None:
-                return found
+            function = FUNCTIONS.get(type(op))
+            if function is not None:
+                return function
     names = sorted({cls.__name__ for cls in FUNCTIONS})
     raise UnsupportedError(f"its graph is not one operator of two numbers: {', '.join(names)}")

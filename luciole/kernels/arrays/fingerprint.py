@@ -79,7 +79,7 @@ def _up_to_64(keys: NDArray[np.uint8], size: int) -> Words:
 
 
 class _State:
-    """What blocks are mixed into: three words and two pairs for each key."""
+    """State that blocks are mixed into: three words and two pairs for each key."""
 
     def __init__(self, keys: NDArray[np.uint8]) -> None:
         y = np.uint64((81 * int(K1) + 113) % 2**64)

@@ -18,7 +18,7 @@ BYTE = int(Kind.UINT8)
 
 
 class DetectionRecord(Record):
-    """Results, operands and what the kernel writes for itself: addresses, sizes, and the operator's
+    """Results, operands and the kernel's own memory: addresses, sizes, and the operator's
     attributes.
     """
 
@@ -40,7 +40,7 @@ class DetectionRecord(Record):
     count: int
     """Of boxes."""
     encoded: int
-    """Where encodings are bytes, and the table of what they mean; 0 else."""
+    """Encodings where they are bytes, and the table of their numbers; 0 else."""
     encoding_table: int
     scored: int
     score_table: int
@@ -50,7 +50,7 @@ class DetectionRecord(Record):
     best: int
     """The largest score of each box."""
     good: int
-    """Places of boxes with a score that is large enough, and of those that are left."""
+    """Places of boxes with a score that is large enough, and of boxes that are left."""
     left: int
     top: int
     """Places of the boxes taken so far."""
@@ -90,10 +90,10 @@ def kernel(by_class: bool, encoded: bool, scored: bool) -> jit.Kernel:
 
 @jit.inlined
 def _decode(to: int, codes: int, table: int, count: int) -> None:
-    """Write what bytes stand for."""
-    numbers, given, known = floats(to), integers_at(codes, BYTE), floats(table)
+    """Write the numbers that bytes stand for."""
+    numbers, stored, known = floats(to), integers_at(codes, BYTE), floats(table)
     for k in range(count):
-        numbers[k] = known[given[k]]
+        numbers[k] = known[stored[k]]
 
 
 @jit.inlined
@@ -105,8 +105,8 @@ def _clear(to: int, count: int) -> None:
 
 @jit.inlined
 def _find_good(r: DetectionRecord) -> int:
-    """List the boxes one of whose scores is large enough, and decode them; their number."""
-    best, good, found = floats(r.best), longs(r.good), 0
+    """List the boxes one of whose scores is large enough, and decode them; return their number."""
+    best, good, number = floats(r.best), longs(r.good), 0
     scales = (
         np.float64(r.y_scale),
         np.float64(r.x_scale),
@@ -118,9 +118,9 @@ def _find_good(r: DetectionRecord) -> int:
         if best[k] >= r.score_threshold:
             code, anchor = r.encodings + 4 * r.numbers * k, r.anchors + BOX * k
             decode_box(r.boxes + BOX * k, code, anchor, scales)
-            good[found] = k
-            found += 1
-    return found
+            good[number] = k
+            number += 1
+    return number
 
 
 @jit.inlined
@@ -151,12 +151,12 @@ def _write_box(r: DetectionRecord, number: int, place: int) -> None:
 @jit.inlined
 def _next_class(scores: int, classes: int, before: Single, last: int) -> int:
     """Return the class that follows one with the score ``before`` in falling order."""
-    given, found, most = floats(scores), 0, np.float32(-np.inf)
+    numbers, best, most = floats(scores), 0, np.float32(-np.inf)
     for c in range(classes):
-        follows = given[c] < before or (given[c] == before and c > last)
-        if follows and given[c] > most:
-            found, most = c, given[c]
-    return found
+        follows = numbers[c] < before or (numbers[c] == before and c > last)
+        if follows and numbers[c] > most:
+            best, most = c, numbers[c]
+    return best
 
 
 @jit.inlined

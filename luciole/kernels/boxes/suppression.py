@@ -28,11 +28,11 @@ def decode_box(to: int, code: int, anchor: int, scales: Scales) -> None:
     """Decode a box from center y, center x, height and width, relative to an anchor; in double
     precision on the way.
     """
-    box, given, origin = floats(to), floats(code), floats(anchor)
+    box, relative, origin = floats(to), floats(code), floats(anchor)
     for axis in range(2):
         size = np.float64(origin[2 + axis])
-        center = np.float32(np.float64(given[axis]) / scales[axis] * size + origin[axis])
-        half = np.float32(0.5 * math.exp(np.float64(given[2 + axis]) / scales[2 + axis]) * size)
+        center = np.float32(np.float64(relative[axis]) / scales[axis] * size + origin[axis])
+        half = np.float32(0.5 * math.exp(np.float64(relative[2 + axis]) / scales[2 + axis]) * size)
         box[axis], box[2 + axis] = center - half, center + half
 
 
@@ -40,14 +40,14 @@ def decode_box(to: int, code: int, anchor: int, scales: Scales) -> None:
 def largest(x: int, count: int) -> Single:
     """Return the largest of floats, minus infinity where none is a number."""
     maximum, least = elementwise.function(MAXIMUM), np.float32(-np.inf)
-    found = elementwise.spread(least)
+    maxima = elementwise.spread(least)
     for first in range(0, count - LANES + 1, LANES):
-        found = elementwise.combined(maximum, elementwise.load_vector(x + 4 * first), found)
+        maxima = elementwise.combined(maximum, elementwise.load_vector(x + 4 * first), maxima)
     rest = count % LANES
     if rest:
         last = elementwise.load_first(x + 4 * (count - rest), rest, least)
-        found = elementwise.combined(maximum, last, found)
-    return elementwise.folded(maximum, found)
+        maxima = elementwise.combined(maximum, last, maxima)
+    return elementwise.folded(maximum, maxima)
 
 
 @jit.inlined
@@ -79,7 +79,7 @@ def without(places: int, count: int, boxes: int, taken: int, threshold: Single) 
 
 @jit.inlined
 def overlaps(first: int, second: int, threshold: Single) -> bool:
-    """Tell whether two boxes that are not empty have more than a share of the union in common."""
+    """Return whether two boxes that are not empty have more than a share of the union in common."""
     a, b, nothing = floats(first), floats(second), np.float32(0)
     area, other = _area(first), _area(second)
     height = max(min(a[2], b[2]) - max(a[0], b[0]), nothing)

@@ -66,8 +66,8 @@ def side_by_side() -> Iterator[None]:
 
 
 def packed(source: Array, form: Hashable, pack: Callable[[], Array]) -> Array:
-    """Return what ``pack`` makes of a constant where kernels may touch it: the same array for all
-    steps of a plan that need the constant in that form, such as those of an unrolled recurrent
+    """Return the array that ``pack`` makes of a constant where kernels may touch it: one array for
+    all steps of a plan that need the constant in that form, such as those of an unrolled recurrent
     layer, whose weights then stay in the cache.
     """
     known = _PACKED.get()

@@ -14,9 +14,10 @@ PAUSED, SPENT = 1, 2
 
 
 class Control(Record):
-    """What compiled loops share: how many steps are ``left``; whether one is ``paused``, to go on
-    when it is called again, and why; when the clock was looked at first (``since``, 0 before); and
-    what looking takes: a function of the C library, a kind of clock, room for the time.
+    """State that compiled loops share: how many steps are ``left``; whether one is ``paused``, to
+    go on when it is called again, and why; when the clock was looked at first (``since``, 0
+    before); and the parts of looking: a function of the C library, a kind of clock, room for the
+    time.
     """
 
     left: int
@@ -69,7 +70,7 @@ class Budget:
         self._words[_LEFT] = left - 1
 
     def is_paused(self) -> bool:
-        """Tell whether a compiled loop waits to be called again. Raises LucioleError where it is
+        """Return whether a compiled loop waits to be called again. Raises LucioleError where it is
         because no step is left.
         """
         if not self._words[_PAUSED]:

@@ -21,8 +21,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {}
 
 
 def custom_operator(code: str) -> Callable[[F], F]:
-    """Let a function compute the CUSTOM operators with the given code, in all interpreters made
-    from then on.
+    """Register a function that computes the CUSTOM operators with the given code, in all
+    interpreters made from then on.
 
     The function, of Python or compiled by numba, is given the operands as arrays (None for absent
     ones) in the file's order, read-only, and the operator's options by name where they are a
@@ -60,10 +60,10 @@ def _compute(
 ) -> tuple[Array, ...]:
     options = _options(op)
     try:
-        found = function(*map(_read_only, inputs), **options)
+        results = function(*map(_read_only, inputs), **options)
     except Exception as error:  # whatever a user's function raises; its own trace is the cause
         raise LucioleError(f"the function for it raised {type(error).__name__}: {error}") from error
-    return tuple(np.asarray(a) for a in (found if isinstance(found, tuple) else (found,)))
+    return tuple(np.asarray(a) for a in (results if isinstance(results, tuple) else (results,)))
 
 
 def _read_only(array: Array | None) -> Array | None:
@@ -78,5 +78,5 @@ def _options(op: UnknownOp) -> dict[str, Any]:
     raw = custom_bytes(op)
     if not raw:
         return {}
-    found = read_map(raw)
-    return {"options": raw} if found is None else dict(found)
+    entries = read_map(raw)
+    return {"options": raw} if entries is None else dict(entries)

@@ -6,7 +6,7 @@ from luciole.ir import LucioleError
 
 
 class ExecutionError(LucioleError):
-    """An operator could not compute its result from what it was given."""
+    """An operator could not compute its result from its operands."""
 
 
 class MemoryLimitError(ExecutionError, MemoryError):

@@ -26,8 +26,8 @@ def check(op: Op, operands: Sequence[Array | None], results: Sequence[Array]) ->
         elif value is not None or array is not None:
             raise ShapeError(f"{op}: operand {name!r} is there without an array, or the reverse")
     with shapes_given(shapes):
-        wanted = zip(op.result_shapes(), op.result_dtypes(), results, strict=True)
-        for value, (shape, dtype, array) in zip(op.results, wanted, strict=True):
+        expected = zip(op.result_shapes(), op.result_dtypes(), results, strict=True)
+        for value, (shape, dtype, array) in zip(op.results, expected, strict=True):
             _check_type(op, f"result {value.name!r}", array, dtype)
             if shape != array.shape:
                 raise ShapeError(

@@ -20,7 +20,7 @@ MOST_BYTES = 4 << 30
 """A file can ask for any shape by computing it: what is known before is the plan's business."""
 
 SORT_BYTES = 4
-"""What a stable sort of places takes beside arrays, for each element of the axis: NumPy merges half
+"""Memory of a stable sort of places beside arrays, for each element of the axis: NumPy merges half
 of 8 bytes at a time.
 """
 

@@ -106,7 +106,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Loop:
-    """What is copied when: before all turns, when a turn begins and ends, and behind all."""
+    """Copies of a loop: before all turns, when a turn begins and ends, and behind all."""
 
     first: Sequence[Part]
     shown: Sequence[Part]
@@ -161,7 +161,9 @@ class Loop:
 
 
 def _moves(parts: Sequence[Part], memory: Memory, count: int = 1) -> int:
-    """Keep the copies of ``count`` steps and what they touch, and return their address."""
+    """Keep the copies of ``count`` steps and the arrays that they touch, and return their
+    address.
+    """
     memory.arrays += [array for part in parts for array in (part.source, part.to)]
     moves = [part.move(count) for part in parts]
     return memory.record(Moves(table=memory.table(moves, Move), count=len(moves)))
@@ -204,7 +206,7 @@ def _run(r: LoopRecord, control: Control, row: int, end: int, nested: bool) -> i
 
 @jit.inlined
 def _holds(r: LoopRecord, turn: int, counted: bool) -> bool:
-    """Tell whether there is another turn."""
+    """Return whether there is another turn."""
     return turn < r.count if counted else integers_at(r.condition, BYTE)[0] != 0
 
 

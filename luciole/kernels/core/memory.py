@@ -29,7 +29,7 @@ class Moves(NamedTuple):
 
 
 NEVER = Moves(1, 0)
-"""Those of a loop that does not run."""
+"""Moves of a loop that does not run."""
 
 
 def turns(count: int, step: int) -> Moves:
@@ -86,15 +86,15 @@ class Memory:
     def keep_packed(
         self, source: Array, form: Hashable, pack: Callable[[], Array], *shape: int
     ) -> int:
-        """Keep what ``pack`` makes of a constant, as ``keep`` does; once for all steps of a plan
-        that need the constant in the same form.
+        """Keep the array that ``pack`` makes of a constant, as ``keep`` does; once for all steps of
+        a plan that need the constant in the same form.
         """
         return self._kept(packed(source, form, pack), shape, lambda array: array)
 
     def _kept(self, array: Array, shape: tuple[int, ...], place: Callable[[Array], Array]) -> int:
         if array.shape != shape:
-            found, wanted = shape_text(array.shape), shape_text(shape)
-            raise ExecutionError(f"a compiled kernel would walk {wanted} of an array {found}")
+            held, walked = shape_text(array.shape), shape_text(shape)
+            raise ExecutionError(f"a compiled kernel would walk {walked} of an array {held}")
         self.arrays.append(place(array))
         return int(self.arrays[-1].ctypes.data)
 
@@ -126,7 +126,7 @@ class Memory:
         record: Record | Array,
         split: Callable[[int], Sequence[Array]] | None = None,
     ) -> NativeStep:
-        """Make the step of a kernel on a record that points into tensors and into what is kept
+        """Make the step of a kernel on a record that points into tensors and into arrays kept
         here.
         """
         words = record.words() if isinstance(record, Record) else record

@@ -11,7 +11,7 @@ from luciole.kernels.core.errors import MemoryLimitError
 from luciole.kernels.jit.metering import Tally, install
 
 SLACK = 16 << 20
-"""Bytes beyond the limit that may be taken for what is small: records, tables, and what reference
+"""Bytes beyond the limit that may be taken for small things: records, tables, and what reference
 kernels compute on the way for a few elements at a time.
 """
 
@@ -63,7 +63,7 @@ class Meter:
 
     @property
     def taken(self) -> int:
-        """Bytes of the arrays that are alive, and of what else is held."""
+        """Bytes of the arrays that are alive, and of anything else that is held."""
         return int(self._tally.counts.taken) + self._held
 
     def check(self, size: int) -> None:

@@ -21,7 +21,7 @@ class Declined:
 
 
 UNFIT = Declined("no compiled form of these shapes and attributes")
-"""What builders return that have no kernel for the operator as it is."""
+"""Reason of builders that have no kernel for the operator as it is."""
 
 
 def accepted(read: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R | Declined:

@@ -17,7 +17,7 @@ ANY: tuple[TensorType, ...] = tuple(NUMPY)
 """For kernels that only move elements."""
 
 ANYTHING: tuple[TensorType, ...] = (*ANY, TensorType.STRING)
-"""For references of such operators that LiteRT runs on texts, too: arrays of objects, see
+"""For references of operators that LiteRT runs on texts, too: arrays of objects, see
 ``luciole.ir.strings``. They have no places in the arena, so that no compiled kernel is given one.
 """
 
@@ -55,7 +55,7 @@ def native(cls: type[O], *signatures: TensorType | Signature) -> Callable[[Build
 
 
 def stateful_native(cls: type[O]) -> Callable[[StatefulBuild], StatefulBuild]:
-    """Register the builder of what an operator with state is compiled to once it ran."""
+    """Register the builder that compiles an operator with state once it ran."""
     return _register_once(_STATEFUL_NATIVE, cls, "builders")
 
 
@@ -75,8 +75,8 @@ def _register(
     signatures: Iterable[TensorType | Signature],
 ) -> Callable[[_T], _T]:
     def register(kernel: _T) -> _T:
-        for given in signatures:
-            signature = given if isinstance(given, tuple) else (given,)
+        for types in signatures:
+            signature = types if isinstance(types, tuple) else (types,)
             if (cls, signature) in table:
                 raise TypeError(f"{cls.__name__} has two kernels for {_names(signature)}")
             table[cls, signature] = kernel
@@ -98,15 +98,17 @@ def data_types(op: Op) -> Signature:
 
 
 def find_reference(op: Op) -> Reference:
-    """Find the NumPy kernel of an operator. Raises UnsupportedError that says what there is."""
+    """Find the NumPy kernel of an operator. Raises UnsupportedError with a list of those there
+    are.
+    """
     load_kernels_of(type(op))
     if isinstance(op, UnknownOp):
-        found = custom.kernel(op)
+        kernel = custom.kernel(op)
     else:
-        found = _REFERENCE.get((type(op), data_types(op)))
-    if found is None:
+        kernel = _REFERENCE.get((type(op), data_types(op)))
+    if kernel is None:
         raise UnsupportedError(missing(op))
-    return found
+    return kernel
 
 
 def find_stateful(op: Op) -> Stateful | None:

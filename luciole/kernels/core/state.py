@@ -49,7 +49,9 @@ class State:
         return self._numbers.setdefault((container, name), len(self._numbers))
 
     def assign(self, handle: int, array: Array) -> None:
-        """Let a variable hold a copy of an array. Raises LucioleError when there is no such one."""
+        """Set a variable to a copy of an array. Raises LucioleError when there is none of this
+        number.
+        """
         self._name(handle)
         held = self._contents.get(handle)
         if held is not None and held.dtype == array.dtype and held.shape == array.shape:

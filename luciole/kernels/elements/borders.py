@@ -11,16 +11,18 @@ from luciole.kernels.core.allocation import placed
 
 
 def inside(shape: Sequence[int], borders: Sequence[tuple[int, int]]) -> tuple[slice, ...]:
-    """Return the slices of a tensor within its borders, ``shape`` being what lies there."""
+    """Return the slices of a tensor within its borders, ``shape`` being the extents of the part
+    within.
+    """
     return tuple(slice(b, b + n) for n, (b, _) in zip(shape, borders, strict=True))
 
 
 def slabs(
     whole: Array, within: tuple[slice, ...], value: Array
 ) -> tuple[list[tuple[Array, Array]], list[Array]]:
-    """Cover the surroundings of a box by disjoint views, each with what to copy into it; return
-    these pairs and the arrays that hold what is copied. The box's slices have a start and a stop
-    along all axes they cut.
+    """Cover the surroundings of a box by disjoint views, each with the array to copy into it;
+    return these pairs and the arrays that hold what is copied. The box's slices have a start and a
+    stop along all axes they cut.
     """
     moved, owns = [], []
     for axis, cut in enumerate(within):

@@ -30,10 +30,11 @@ WIDE = 64
 """Floats that become bytes at a time."""
 
 SHORT, SHORTS = int(Kind.INT16), 32
-"""Those that become integers of 16 bits."""
+"""Kind of integers of 16 bits, and how many of them are made at once."""
 
 BELOW_HALF = float(np.nextafter(np.float32(0.5), np.float32(0)))
-"""What is added before a fraction is cut off: with it sums below a half are not rounded up to one.
+"""Number that is added before a fraction is cut off: with it sums below a half are not rounded up
+to one.
 """
 
 
@@ -56,8 +57,8 @@ class IntegersRecord(FloatsRecord):
 
 def to_floats(kind: Kind, x: Array, y: Array, scale: float = 1, zero_point: int = 0) -> NativeStep:
     """Make the step of y = scale (x - zero point)."""
-    to, given = reach(y, 4 * x.size), reach(x, kind.size * x.size)
-    record = FloatsRecord(begin=0, end=x.size, y=to, x=given, scale=scale, zero=zero_point)
+    to, source = reach(y, 4 * x.size), reach(x, kind.size * x.size)
+    record = FloatsRecord(begin=0, end=x.size, y=to, x=source, scale=scale, zero=zero_point)
     return strided.step(_to_floats(int(kind)), record, x.size)
 
 
@@ -159,8 +160,8 @@ def _to_nearest(kind: int, wide: int) -> jit.Kernel:
                 first += WIDE
         if kind == SHORT:
             for _ in range((r.end - first) // SHORTS):
-                to, given = r.y + 2 * first, r.x + 4 * first
-                quantize_32(to, given, scale, r.zero, least, most, half)
+                to, source = r.y + 2 * first, r.x + 4 * first
+                quantize_32(to, source, scale, r.zero, least, most, half)
                 first += SHORTS
         for k in range(first, r.end):
             steps = x[k] / scale

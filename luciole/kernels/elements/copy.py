@@ -74,8 +74,8 @@ def step(pairs: Iterable[tuple[Array, Array]], *owns: Array) -> NativeStep:
 def _job(to: Array, source: Array, memory: Memory) -> Job:
     item = to.itemsize
     if to.shape != source.shape or source.itemsize != item or item not in ITEM_SIZES:
-        found = f"{shape_text(source.shape)} of {source.dtype}"
-        raise ExecutionError(f"{found} cannot move to {shape_text(to.shape)} of {to.dtype}")
+        source_text = f"{shape_text(source.shape)} of {source.dtype}"
+        raise ExecutionError(f"{source_text} cannot move to {shape_text(to.shape)} of {to.dtype}")
     nest = strided.collapsed(to.shape, to.strides, source.strides)
     cut = strided.Cut.of(nest)
     (count, to_item, source_item), kind = cut.inner, SCATTERED

@@ -71,7 +71,7 @@ class Pairs:
     limits: tuple[int, int] = (0, 1)
 
     def turned(self) -> Pairs:
-        """Exchange what belongs to x and to y."""
+        """Exchange the parameters of x and of y."""
         (x, y), (f, g, h) = self.zeros, self.factors
         return replace(self, zeros=(y, x), factors=(g, f, h))
 
@@ -108,8 +108,8 @@ def kernel(function: int, to: int, first: int, second: int, x_step: int, y_step:
                 result, a, b = integers_at(z, to), integers_at(x, first), integers_at(y, second)
                 for k in range(r.count):
                     p, q = (a[k * x_step] - x_zero) << left, (b[k * y_step] - y_zero) << left
-                    found = _computed(function, p, q, f, g, h) + zero
-                    result[k] = min(max(found, low), high)
+                    computed = _computed(function, p, q, f, g, h) + zero
+                    result[k] = min(max(computed, low), high)
                 z += r.z_step
                 x += r.x_step
                 y += r.y_step
@@ -162,8 +162,8 @@ def step(pairs: Pairs, x: Array, y: Array, z: Array) -> NativeStep:
         high=high,
     )
     kinds = (int(_kind(array)) for array in (z, x, y))
-    found = kernel(int(pairs.function), *kinds, *cut.moving)
-    return strided.step(found, record, z.size, memory)
+    compiled = kernel(int(pairs.function), *kinds, *cut.moving)
+    return strided.step(compiled, record, z.size, memory)
 
 
 def _kind(array: Array) -> Kind:

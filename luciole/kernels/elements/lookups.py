@@ -39,14 +39,14 @@ class LookUp(Shared):
 
 
 @cache
-def kernel(given: int, to: int) -> jit.Kernel:
+def kernel(source: int, to: int) -> jit.Kernel:
     """Make the kernel from integers of a kind to those of another one."""
 
     @jit.kernel
     def look_up(r: LookUp) -> None:
-        y, x = integers_at(r.y, to), integers_at(r.x, given)
+        y, x = integers_at(r.y, to), integers_at(r.x, source)
         table, first = integers_at(r.table, to), r.begin
-        if given == BYTE and to == BYTE and looks_up_many():
+        if source == BYTE and to == BYTE and looks_up_many():
             for _ in range((r.end - first) // MANY):
                 look_up_64(r.y + first, r.x + first, r.table)
                 first += MANY
@@ -61,11 +61,11 @@ def step(op: Op, x: Array, y: Array) -> Built:
     where the reference refuses some.
     """
     count = 1 << 8 * x.itemsize
-    given = np.arange(count).astype(f"u{x.itemsize}").view(x.dtype)
-    found = accepted(computed, op, [given])
-    if isinstance(found, Declined):
-        return found
-    return _step(found[0], x, y) if found[0].itemsize in KINDS else None
+    every = np.arange(count).astype(f"u{x.itemsize}").view(x.dtype)
+    results = accepted(computed, op, [every])
+    if isinstance(results, Declined):
+        return results
+    return _step(results[0], x, y) if results[0].itemsize in KINDS else None
 
 
 def _step(table: Array, x: Array, y: Array) -> NativeStep:
@@ -80,16 +80,16 @@ def step_from(
     op: Op, x: Array, y: Array, least: int, refuse: Callable[[int], LucioleError]
 ) -> Built:
     """Make the step of a function of integers from ``least`` on that never gives the lowest result:
-    that marks what is below, of which ``refuse`` makes the error, given how many there were.
+    that marks integers below, of which ``refuse`` makes the error, given how many there were.
     """
     every = np.arange(np.iinfo(x.dtype).min, np.iinfo(x.dtype).max + 1)
-    found = accepted(computed, op, [np.maximum(every, least).astype(x.dtype)])
-    if isinstance(found, Declined):
-        return found
+    results = accepted(computed, op, [np.maximum(every, least).astype(x.dtype)])
+    if isinstance(results, Declined):
+        return results
     mark = np.iinfo(y.dtype).min
-    if (found[0] == mark).any():
+    if (results[0] == mark).any():
         return None
-    marked = np.where(every < least, mark, found[0]).astype(y.dtype)
+    marked = np.where(every < least, mark, results[0]).astype(y.dtype)
     made = _step(np.roll(marked, len(every) // 2), x, y)  # entries from 0 on, then those below
 
     def check() -> None:
@@ -101,7 +101,7 @@ def step_from(
 
 
 def register(cls: type[Op], *types: TensorType) -> None:
-    """Let an operator of one tensor of integers of 8 or 16 bits run compiled."""
+    """Compile an operator of one tensor of integers of 8 or 16 bits."""
 
     @native(cls, *types)
     def build(op: Op, context: Context) -> Built:

@@ -27,11 +27,11 @@ KINDS = {
 """Numbers that are compared."""
 
 SIZES = {1: Kind.UINT8, 2: Kind.INT16, 4: Kind.INT32, 8: Kind.INT64}
-"""Integers that stand for elements of so many bytes."""
+"""Integers that stand for elements, by their bytes."""
 
 
 class Test(IntEnum):
-    """What is asked of two numbers x and y."""
+    """Tests of two numbers x and y."""
 
     LESS = 0
     LESS_EQUAL = 1
@@ -67,8 +67,8 @@ def choose(asked: Array | None, x: Array | None, y: Array | None, z: Array) -> N
     if asked is None or x is None or y is None or z.itemsize not in SIZES:
         return None
     memory, shape, columns = Memory(), z.shape, 5
-    given = {"z": z, "x": x, "y": y, "asked": asked}
-    steps = [strided.stretched(a.shape, shape, a.itemsize) for a in given.values()]
+    tensors = {"z": z, "x": x, "y": y, "asked": asked}
+    steps = [strided.stretched(a.shape, shape, a.itemsize) for a in tensors.values()]
     table = strided.collapsed(shape, *steps)
     cut = strided.Cut.of(table)
     lines, z_step, x_step, y_step, asked_step = cut.lines
@@ -85,7 +85,7 @@ def choose(asked: Array | None, x: Array | None, y: Array | None, z: Array) -> N
         axes=len(cut.around),
         **{
             name: reach(array, array.itemsize, *strided.moves(table, number))
-            for number, (name, array) in enumerate(given.items())
+            for number, (name, array) in enumerate(tensors.items())
         },
     )
     kernel = _chosen(int(SIZES[z.itemsize]), *cut.moving)

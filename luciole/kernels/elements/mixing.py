@@ -27,7 +27,7 @@ INT16 = int(Kind.INT16)
 
 
 class Number(IntEnum):
-    """What is mixed: by floats, or by integers of ``FRACTION_BITS``."""
+    """Numbers that are mixed: by floats, or by integers of ``FRACTION_BITS``."""
 
     FLOAT32 = 0
     UINT8 = 1
@@ -94,8 +94,8 @@ others are.
 
 @cache
 def kernel(number: int, lanes: int) -> jit.Kernel:
-    """Make the kernel for a ``Number`` and so many channels at a time; 0 of floats are 16, or less
-    where there are no more.
+    """Make the kernel for a ``Number`` and ``lanes`` channels at a time; 0 of floats are 16, or
+    less where there are no more.
     """
 
     @jit.kernel

@@ -70,12 +70,12 @@ def step(function: Integers, context: Context) -> NativeStep:
     memory = Memory()
     walk, cut = strided.walk(z, x, y, memory)
     kind = int(KINDS[tensor_type(z.dtype)])
-    found = kernel(int(function), kind, *cut.moving)
-    return strided.step(found, walk, z.size, memory)
+    compiled = kernel(int(function), kind, *cut.moving)
+    return strided.step(compiled, walk, z.size, memory)
 
 
 def register(cls: type[Op], function: Integers) -> None:
-    """Let an operator compute a function of two integers by compiled code."""
+    """Compile an operator as a function of two integers."""
 
     @native(cls, *KINDS)
     def build(op: Op, context: Context) -> NativeStep:

@@ -1,5 +1,5 @@
-"""One compiled kernel for what brings integers from one grid to another: by a factor for those that
-are not below the zero point, and one for the others.
+"""One compiled kernel for operators that bring integers from one grid to another: by a factor for
+those that are not below the zero point, and one for the others.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Scaling:
         """Bring integers to the other grid, with NumPy."""
         steps = x.astype(np.int64) - self.zero
         bent = self.after * multiply(self.before * steps, *self.below)
-        found = np.where(steps >= 0, multiply(steps, *self.above), bent)
-        return requantized(found, self.to_zero, self.limits, dtype)
+        rescaled = np.where(steps >= 0, multiply(steps, *self.above), bent)
+        return requantized(rescaled, self.to_zero, self.limits, dtype)
 
 
 class ScalingRecord(Shared):
@@ -63,12 +63,12 @@ class ScalingRecord(Shared):
 
 
 @cache
-def kernel(given: int, to: int) -> jit.Kernel:
+def kernel(source: int, to: int) -> jit.Kernel:
     """Make the kernel for integers of two kinds."""
 
     @jit.kernel
     def scale_integers(r: ScalingRecord) -> None:
-        y, x = integers_at(r.y, to), integers_at(r.x, given)
+        y, x = integers_at(r.y, to), integers_at(r.x, source)
         above, below = factor_at(r.factors, ABOVE), factor_at(r.factors, BELOW)
         zero, to_zero, low, high = r.zero, r.to_zero, r.low, r.high
         before, after = r.before, r.after
@@ -98,5 +98,5 @@ def step(scaling: Scaling, x: Array, y: Array) -> NativeStep:
         after=scaling.after,
         factors=memory.table(rows, FactorRecord),
     )
-    given, to = (int(KINDS[tensor_type(array.dtype)]) for array in (x, y))
-    return strided.step(kernel(given, to), record, x.size, memory)
+    source, to = (int(KINDS[tensor_type(array.dtype)]) for array in (x, y))
+    return strided.step(kernel(source, to), record, x.size, memory)

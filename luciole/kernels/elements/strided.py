@@ -77,7 +77,7 @@ def count(table: Table) -> int:
 
 
 def moves(table: Table, tensor: int) -> list[Moves]:
-    """Return what each loop of a table adds to a tensor's address."""
+    """Return the moves of a tensor's address in each loop of a table."""
     return [turns(row[0], row[1 + tensor]) for row in table.tolist()]
 
 
@@ -119,8 +119,8 @@ class Walk(Shared):
 
 
 def walk(z: Array, x: Array, y: Array, memory: Memory) -> tuple[Walk, Cut]:
-    """Plan how a kernel goes over x and y, whose elements may be of other sizes than those of z:
-    its record, and the loops that it is made of.
+    """Plan how a kernel goes over x and y, whose elements may be of other sizes than z's: its
+    record, and the loops that it is made of.
     """
     steps = [stretched(t.shape, z.shape, t.itemsize) for t in (x, y)]
     table = collapsed(z.shape, contiguous(z.shape, z.itemsize), *steps)

@@ -74,10 +74,10 @@ def exp(x: Array) -> Numbers:
 def one_over_one_plus(x: Array) -> Numbers:
     """Compute 1 / (1 + x) of 0 <= x < 1, without integer bits: three steps of Newton's method."""
     half = (np.asarray(x, np.int64) + ONE + 1) >> 1
-    found = 1515870810 + times(half, -1010580540)
+    inverse = 1515870810 + times(half, -1010580540)
     for _ in range(3):
-        found = found + raised(times(found, (1 << 29) - times(half, found)), 2)
-    return raised(found, 1)
+        inverse = inverse + raised(times(inverse, (1 << 29) - times(half, inverse)), 2)
+    return raised(inverse, 1)
 
 
 def reciprocal(x: Array, integer_bits: int) -> tuple[Numbers, Numbers]:
@@ -135,11 +135,11 @@ def inverse_root(x: Array) -> tuple[Numbers, Numbers]:
     x = np.where(large, np.asarray(x, np.int64) // 4, x)
     pairs = (leading_zeros(np.maximum(x, 2)) - 1) // 2 - 1
     down = 11 + large - pairs
-    given = (np.maximum(x, 2) << (2 * pairs)) >> 1
-    half, found = raised(given, -1), np.full(x.shape, 1 << 28, np.int64)
+    scaled = (np.maximum(x, 2) << (2 * pairs)) >> 1
+    half, root = raised(scaled, -1), np.full(x.shape, 1 << 28, np.int64)
     for _ in range(5):
-        cube = raised(times(times(found, found), found), 6)
-        found = raised(times((1 << 28) + (1 << 27), found) - times(half, cube), 3)
-    found = times(found, 1518500250)
-    found, down = found << np.maximum(-down, 0), np.maximum(down, 0)
-    return np.where(x <= 1, ONE, found), np.where(x <= 1, 0, -down)
+        cube = raised(times(times(root, root), root), 6)
+        root = raised(times((1 << 28) + (1 << 27), root) - times(half, cube), 3)
+    root = times(root, 1518500250)
+    root, down = root << np.maximum(-down, 0), np.maximum(down, 0)
+    return np.where(x <= 1, ONE, root), np.where(x <= 1, 0, -down)

@@ -76,11 +76,11 @@ def exp(x: Array, integer_bits: int) -> Numbers:
 def _over_one_plus(x: Array) -> Numbers:
     """Compute 2 / (1 + x) of 0 <= x < 1 with 2 integer bits: three steps of Newton's method."""
     half = (np.asarray(x, np.int64) + ONE + 1) >> 1
-    found = wrapped(23130 + times(half, -15420))
+    quotient = wrapped(23130 + times(half, -15420))
     for _ in range(3):
-        rest = wrapped((1 << (BITS - 2)) - times(half, found))
-        found = wrapped(found + raised(times(found, rest), 2))
-    return found
+        rest = wrapped((1 << (BITS - 2)) - times(half, quotient))
+        quotient = wrapped(quotient + raised(times(quotient, rest), 2))
+    return quotient
 
 
 def logistic(x: Array) -> Numbers:

@@ -28,13 +28,13 @@ def in_c(name: str) -> Function:
     return lambda x: np.fromiter(map(jit.of_single(name), x.tolist()), np.float32, len(x))
 
 
-def looked_up(function: Function, x: Array, given: Value, result: Value) -> Array:
+def looked_up(function: Function, x: Array, input: Value, result: Value) -> Array:
     """Apply a function to stored integers: by a table of all 8 bits, or a finer one of 16 bits.
 
     Raises LucioleError where a scale is missing.
     """
-    grids = per_tensor(given, "the input"), per_tensor(result, "the result")
-    table = _table(function, *grids, x.dtype)
+    grid, result_grid = per_tensor(input, "the input"), per_tensor(result, "the result")
+    table = _table(function, grid, result_grid, x.dtype)
     if x.dtype == np.int16:
         return interpolated(table, x)
     return np.asarray(table[x.astype(np.int64) - np.iinfo(x.dtype).min])
@@ -43,31 +43,31 @@ def looked_up(function: Function, x: Array, given: Value, result: Value) -> Arra
 @lru_cache(64)
 def _table(
     function: Function,
-    given: tuple[np.float32, int],
+    grid: tuple[np.float32, int],
     result: tuple[np.float32, int],
     dtype: np.dtype[Any],
 ) -> Array:
     """Make the table of a function once: the C library is called number by number."""
     if dtype == np.int16:
-        return pieces(function, given, result)
-    (scale, zero_point), (to, to_zero) = given, result
+        return pieces(function, grid, result)
+    (scale, zero_point), (to, to_zero) = grid, result
     limits = np.iinfo(dtype)
     every = np.arange(limits.min, limits.max + 1)
     with np.errstate(all="ignore"):
-        found = function(scale * (every - zero_point).astype(np.float32))
-        steps = rounded(found * (np.float32(1) / to)) + np.float32(to_zero)
+        results = function(scale * (every - zero_point).astype(np.float32))
+        steps = rounded(results * (np.float32(1) / to)) + np.float32(to_zero)
         cut = np.clip(np.where(np.isnan(steps), -np.inf, steps), limits.min, limits.max)
     return cut.astype(dtype)
 
 
 def pieces(
-    function: Function, given: tuple[np.floating, int], result: tuple[np.floating, int]
+    function: Function, grid: tuple[np.floating, int], result: tuple[np.floating, int]
 ) -> Array:
     """Make the table of a function of 16 bits, int16 [513]: samples, nudged so that lines between
     them are as far off in the middle as at the ends. TFLite's LUTPopulateInt16, in the type of the
     scales.
     """
-    (scale, zero_point), (to, to_zero) = given, result
+    (scale, zero_point), (to, to_zero) = grid, result
     kind = scale.dtype.type
     low, high = kind(-(2**15)), kind(2**15 - 1)
     first, last = (scale * kind(n - zero_point) for n in (-(2**15), 2**15 - 1))

@@ -40,8 +40,8 @@ def _bend(op: Op, finest: int) -> tuple[int, int]:
     """
     scale, zero_point, to, to_zero = parameters(op)
     if (float(to), to_zero) != fixed_result(op, INT16) or zero_point:
-        found = f"{to} and zero points {zero_point} and {to_zero}"
-        raise LucioleError(f"the result's scale is {found}; 2^-15 and 0 are needed for 16 bits")
+        scales = f"{to} and zero points {zero_point} and {to_zero}"
+        raise LucioleError(f"the result's scale is {scales}; 2^-15 and 0 are needed for 16 bits")
     exponent = np.log2(scale)
     shift = 12 + int(np.rint(exponent))
     if abs(exponent - np.rint(exponent)) < 1e-3 and 0 <= shift <= finest:
@@ -65,8 +65,8 @@ def _between(units: Array, fraction: int) -> Array:
     table, at = sigmoid_table(), units >> fraction
     here = np.minimum(at, 254)
     rest = units & ((1 << fraction) - 1)
-    found = (table[here] << fraction) + rest * (table[here + 1] - table[here])
-    return np.where(at >= 255, 0, found)
+    sigmoid = (table[here] << fraction) + rest * (table[here + 1] - table[here])
+    return np.where(at >= 255, 0, sigmoid)
 
 
 @reference(activations.Logistic, INT16)
@@ -77,8 +77,10 @@ def logistic(op: activations.Logistic, x: Array) -> Array:
         multiplier, shift = 3 << shift, 0
     units = _bent(x, multiplier, shift)
     size = np.abs(units)
-    found = np.where(size >> 9 >= 255, 0x7FFF << 10, _between(size, 9))
-    return ((np.where(units >= 0, found, (1 << 25) - found - 1) + (1 << 9)) >> 10).astype(np.int16)
+    sigmoid = np.where(size >> 9 >= 255, 0x7FFF << 10, _between(size, 9))
+    return ((np.where(units >= 0, sigmoid, (1 << 25) - sigmoid - 1) + (1 << 9)) >> 10).astype(
+        np.int16
+    )
 
 
 @reference(activations.Tanh, INT16)
@@ -91,8 +93,8 @@ def tanh(op: activations.Tanh, x: Array) -> Array:
     else:
         units = x.astype(np.int64) << shift
         size = 3 * np.abs(units)
-    found = np.where(size >> 8 >= 255, 0xFFFF << 8, _between(size, 8))
-    above = np.where(units >= 0, found - (1 << 23) + 128, -found + (1 << 23) + 127)
+    sigmoid = np.where(size >> 8 >= 255, 0xFFFF << 8, _between(size, 8))
+    above = np.where(units >= 0, sigmoid - (1 << 23) + 128, -sigmoid + (1 << 23) + 127)
     return (above >> 8).astype(np.int16)
 
 

@@ -112,10 +112,10 @@ class _Sides(NamedTuple):
         """Raise ExecutionError for matrices of other extents than a kernel walks."""
         both = (left, self[:2], op.adjoint_lhs), (right, self[1:], op.adjoint_rhs)
         for matrix, (down, across), turned in both:
-            wanted = (across, down) if turned else (down, across)
-            if matrix.shape[-2:] != wanted:
-                found, right_one = shape_text(matrix.shape[-2:]), shape_text(wanted)
-                raise ExecutionError(f"a compiled kernel would walk {right_one} of {found}")
+            expected = (across, down) if turned else (down, across)
+            if matrix.shape[-2:] != expected:
+                extents, right_one = shape_text(matrix.shape[-2:]), shape_text(expected)
+                raise ExecutionError(f"a compiled kernel would walk {right_one} of {extents}")
 
 
 @native(BatchMatMul, INT8, INT16, (INT16, INT8))
@@ -172,8 +172,8 @@ def _as_layer(op: BatchMatMul, left: Array, right: Array, y: Array, to: Rescalin
         return None
     weights = right.reshape(columns, depth) if op.adjoint_rhs else right.reshape(depth, columns).T
     rows = left.reshape(1, 1, -1, depth)
-    one, many = (Side.of(size, 1, 1, 1, Padding.VALID) for size in rows.shape[1:3])
-    layer = IntegerLayer(one, many, rows, y, to=to)
+    one, side = (Side.of(size, 1, 1, 1, Padding.VALID) for size in rows.shape[1:3])
+    layer = IntegerLayer(one, side, rows, y, to=to)
     return layer.convolution(weights[None, :, None, None], None, exact=False)
 
 
@@ -183,9 +183,9 @@ def _known(op: BatchMatMul, right: Array, to: Rescaling, memory: Memory) -> Arra
     """
     if not op.y.is_constant or ITEM * right.size > MOST_KNOWN:
         return right
-    found = centred(right.swapaxes(-1, -2) if op.adjoint_rhs else right, to.weights_zero)
-    *own, depth, columns = found.shape
-    packed = by_lanes(found.swapaxes(-1, -2).reshape(-1, columns, depth), LANES)
+    steps = centred(right.swapaxes(-1, -2) if op.adjoint_rhs else right, to.weights_zero)
+    *own, depth, columns = steps.shape
+    packed = by_lanes(steps.swapaxes(-1, -2).reshape(-1, columns, depth), LANES)
     memory.keep(
         packed.reshape(*own, -1, LANES), *own, packed.size // LANES // math.prod(own), LANES
     )
@@ -232,10 +232,10 @@ def _unpack(to: int, source: int, m: Matrix, lanes: int, kind: int) -> None:
     for first in range(0, m.columns, lanes):
         count = min(lanes, m.columns - first)
         for row in range(m.rows):
-            place, given = doubles_at(to), integers_at(source, kind)
+            place, numbers = doubles_at(to), integers_at(source, kind)
             start = row * m.down + first * m.across
             for i in range(count):
-                place[i] = np.float64(given[start + i * m.across] - m.zero)
+                place[i] = np.float64(numbers[start + i * m.across] - m.zero)
             to += ITEM * lanes
 
 
@@ -246,8 +246,8 @@ def _narrow(sum: float, r: IntegerBatches) -> int:
     high = (raised * r.multiplier + (1 << 30)) >> 31
     down = max(-r.shift, 0)
     rest = high & ((1 << down) - 1)
-    more = rest > (((1 << down) - 1) >> 1) + np.int64(high < 0)
-    return int((high >> down) + np.int64(more))
+    rounds_up = rest > (((1 << down) - 1) >> 1) + np.int64(high < 0)
+    return int((high >> down) + np.int64(rounds_up))
 
 
 @jit.inlined

@@ -73,7 +73,7 @@ class ByteProduct:
 
     @property
     def fits(self) -> bool:
-        """Whether sums fit into int32, and what is read at a time into the second matrix."""
+        """Whether sums fit into int32, and the bytes read at a time of the second matrix."""
         whole = self.depth >= SPAN if self.turned[1] else self.columns >= LANES
         return whole and self.depth <= MOST_DEPTH
 
@@ -113,19 +113,19 @@ def _keep_rows(r: ByteBatches, source: int) -> None:
     """Write the rows of the first matrix as steps, filled up with zeros to whole spans; then one
     more whose last steps are those that no whole span has. And add them up.
     """
-    given, totals = integers_at(source, BYTE), integers_at(r.totals, WORD)
+    numbers, totals = integers_at(source, BYTE), integers_at(r.totals, WORD)
     whole = r.depth // SPAN * SPAN
     for row in range(r.rows):
-        to, found, start = integers_at(r.lefts + row * r.step, SHORT), 0, row * r.down
+        to, total, start = integers_at(r.lefts + row * r.step, SHORT), 0, row * r.down
         for k in range(r.depth):
-            step = given[start + k * r.across] - r.x_zero
-            found += step
+            step = numbers[start + k * r.across] - r.x_zero
+            total += step
             to[k] = step
         for k in range(r.depth, r.step // 2):
             to[k] = 0
         for k in range(whole, r.depth):
             to[k + whole + 2 * SPAN - r.depth] = to[k]
-        totals[row] = found
+        totals[row] = total
 
 
 @jit.inlined

@@ -1,5 +1,5 @@
-"""Sums of quantized bytes by one factor for each operand, where that gives what TFLite's roundings
-do: found out by all sums that there are.
+"""Sums of quantized bytes by one factor for each operand, where that gives the results of TFLite's
+roundings: found out by all sums that there are.
 
 Steps of the result rise with the bytes of both operands, so that factors of few bits will do where
 they are chosen well: all (x, y) are on the right side of the plane between two steps or not.
@@ -36,7 +36,7 @@ FACTOR_BITS = 15 + LOWER_BITS
 """Bits of a factor besides its sign."""
 
 AROUND = 1
-"""How far factors are moved to find such that give all sums, in steps of the last bit."""
+"""How far factors are moved to find ones that give all sums, in steps of the last bit."""
 
 NOWHERE = 1 << 40
 """A limit that no sum reaches."""
@@ -52,11 +52,11 @@ class Halves(IntEnum):
     """From zero."""
 
 
-def linear_sum(found: Sum, signs: tuple[int, int], memory: Memory) -> tuple[Halves, int] | None:
+def linear_sum(grids: Sum, signs: tuple[int, int], memory: Memory) -> tuple[Halves, int] | None:
     """Keep the ``LinearSum`` of x and y, each times its sign, and return its rounding and address;
-    None where no factors that are tried give what the sum does for all pairs of bytes.
+    None where no factors that are tried give the sum's results for all pairs of bytes.
     """
-    sums = _Sums.of(found, signs)
+    sums = _Sums.of(grids, signs)
     if not 0 < sums.largest < 2.0 ** (SUM_BITS - 8):
         return None
     bits = sums.bits
@@ -94,19 +94,19 @@ class _Sums:
     steps: Longs
 
     @classmethod
-    def of(cls, found: Sum, signs: tuple[int, int]) -> _Sums:
-        """Compute them as TFLite does; ``signs`` are those of x and y."""
+    def of(cls, grids: Sum, signs: tuple[int, int]) -> _Sums:
+        """Compute the sums as TFLite does; ``signs`` are those of x and y."""
         first, second = (
-            sign * _real(factor) * _real(found.factors[2]) * 2.0**found.left
-            for sign, factor in zip(signs, found.factors, strict=False)
+            sign * _real(factor) * _real(grids.factors[2]) * 2.0**grids.left
+            for sign, factor in zip(signs, grids.factors, strict=False)
         )
-        every = np.arange(-128, 128) + 128 - _raised(found)
-        stored = every.astype(NUMPY[found.grid.dtype])
+        every = np.arange(-128, 128) + 128 - _raised(grids)
+        stored = every.astype(NUMPY[grids.grid.dtype])
         x, y = (
-            sign * found.scaled(stored, slot).astype(np.int64) for slot, sign in enumerate(signs)
+            sign * grids.scaled(stored, slot).astype(np.int64) for slot, sign in enumerate(signs)
         )
-        steps = found.back(_outer(x, y)).astype(np.int64) - found.grid.zero
-        return cls(found, (first, second), steps)
+        steps = grids.back(_outer(x, y)).astype(np.int64) - grids.grid.zero
+        return cls(grids, (first, second), steps)
 
     @property
     def largest(self) -> float:
@@ -151,7 +151,9 @@ class _Sums:
         return low - self.found.grid.zero, high - self.found.grid.zero
 
     def _start(self, halves: Halves, factors: Longs, bits: int, near: _Near) -> int | None:
-        """Find what is added to sums of products so that those of pairs near a plane are right."""
+        """Find a start of the sums of products with which the sums of pairs near a plane are
+        right.
+        """
         products = factors[0] * near.x + factors[1] * near.y
         if halves == Halves.AWAY:
             start = -int((factors * self._zeros).sum())
@@ -174,7 +176,7 @@ class _Sums:
 
 
 def _to_halves(total: Longs, bits: int) -> Longs:
-    """Add half of a step, a bit less to what is negative."""
+    """Add half of a step, a bit less to negative sums."""
     return total + (total >> 63) + (1 << (bits - 1))
 
 
@@ -186,10 +188,10 @@ def _around(factors: tuple[float, float], bits: int) -> Iterator[Longs]:
         yield middle + move
 
 
-def _record(found: Sum, factors: Longs, bits: int, start: int) -> LinearSum:
+def _record(grids: Sum, factors: Longs, bits: int, start: int) -> LinearSum:
     upper, lower = factors >> LOWER_BITS, factors & ((1 << LOWER_BITS) - 1)
-    signed = _raised(found)
-    zero_point, low, high = (n - 128 + signed for n in (found.grid.zero, *found.grid.limits))
+    signed = _raised(grids)
+    zero_point, low, high = (n - 128 + signed for n in (grids.grid.zero, *grids.grid.limits))
     return LinearSum(
         zero_point=zero_point,
         low=low,
@@ -203,9 +205,9 @@ def _record(found: Sum, factors: Longs, bits: int, start: int) -> LinearSum:
     )
 
 
-def _raised(found: Sum) -> int:
-    """Return what is added to stored bytes so that they have no sign."""
-    return -int(np.iinfo(NUMPY[found.grid.dtype]).min)
+def _raised(grids: Sum) -> int:
+    """Return the number that, added to stored bytes, leaves them without a sign."""
+    return -int(np.iinfo(NUMPY[grids.grid.dtype]).min)
 
 
 def _joined(pair: Longs) -> int:

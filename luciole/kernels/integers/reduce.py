@@ -94,8 +94,10 @@ def _same_grid(op: Reduction) -> None:
         return
     grids = per_tensor(op.input, "the input"), per_tensor(op.output, "the result")
     if grids[0] != grids[1]:
-        found, wanted = ("scale {} and zero point {}".format(*grid) for grid in reversed(grids))
-        raise LucioleError(f"the result has {found}; the input's {wanted} are needed")
+        of_result, of_input = (
+            "scale {} and zero point {}".format(*grid) for grid in reversed(grids)
+        )
+        raise LucioleError(f"the result has {of_result}; the input's {of_input} are needed")
 
 
 @reference(ReduceProd, *TYPES)
@@ -116,10 +118,10 @@ def reduce_prod(op: ReduceProd, x: Array, indices: Array) -> Array:
     kept = [i for i in range(x.ndim) if i not in gone["axis"]]
     factors = x.transpose(*kept, *gone["axis"]).reshape(*shape, -1).astype(np.int64) - zero_point
     factor = quantize_multiplier(float(scale) / float(to) ** (1.0 / factors.shape[-1]))
-    found = factors[..., 0]
+    product = factors[..., 0]
     for k in range(1, factors.shape[-1]):
-        found = multiply_wide(found * factors[..., k], *factor).astype(np.int64)
-    return saturated(multiply_wide(found, *factor), to_zero, x)
+        product = multiply_wide(product * factors[..., k], *factor).astype(np.int64)
+    return saturated(multiply_wide(product, *factor), to_zero, x)
 
 
 MOST_ADDED = {1: 1 << 22, 2: 1 << 14}
@@ -148,10 +150,10 @@ def _step(op: Mean | Sum, context: Context, divided: bool) -> Built:
     grid = accepted(_grid, op, x, count, divided)
     if isinstance(grid, Declined):
         return grid
-    found = _kernel(int(KINDS[op.input.dtype]), int(cut.columns))
+    kernel = _kernel(int(KINDS[op.input.dtype]), int(cut.columns))
     memory = Memory()
     record = SumRecord(**cut.record(x, context.results[0], memory).fields(), **grid)
-    return strided.step(found, record, x.size, memory)
+    return strided.step(kernel, record, x.size, memory)
 
 
 class SumRecord(ReduceRecord):
@@ -217,13 +219,13 @@ def _kernel(kind: int, columns: int) -> jit.Kernel:
 @jit.inlined
 def _column(r: SumRecord, x: int, y: int, lanes: int, kind: int) -> None:
     """Compute up to 16 results, each of elements below one another."""
-    found = in_lanes(r.start)
+    sums = in_lanes(r.start)
     for again in range(r.turns):
         line = x + strided.offset(r.again, r.again_axes, 3, 0, again)
         for _ in range(r.lines):
-            found = plus(found, load_bytes(line, lanes, 0, kind))
+            sums = plus(sums, load_bytes(line, lanes, 0, kind))
             line += r.distance
-    _finish(r, found, y, lanes)
+    _finish(r, sums, y, lanes)
 
 
 @jit.inlined
@@ -243,10 +245,10 @@ def _line(r: SumRecord, x: int, y: int, kind: int) -> None:
 @jit.inlined
 def _row(x: int, count: int, kind: int) -> int:
     """Add bytes side by side."""
-    found = in_lanes(0)
+    sums = in_lanes(0)
     for first in range(0, count, LANES):
-        found = plus(found, load_bytes(x + first, min(count - first, LANES), 0, kind))
-    total: int = total_of_lanes(found)
+        sums = plus(sums, load_bytes(x + first, min(count - first, LANES), 0, kind))
+    total: int = total_of_lanes(sums)
     return total
 
 
@@ -262,13 +264,13 @@ def _short_row(x: int, count: int) -> int:
 @jit.inlined
 def _short_column(r: SumRecord, x: int, y: int, lanes: int) -> None:
     """Compute up to 16 results of int16, each of elements below one another."""
-    found = in_lanes(r.start)
+    sums = in_lanes(r.start)
     for again in range(r.turns):
         line = x + strided.offset(r.again, r.again_axes, 3, 0, again)
         for _ in range(r.lines):
-            found = plus(found, load_shorts(line, lanes))
+            sums = plus(sums, load_shorts(line, lanes))
             line += r.distance
-    steps = rescaled_lanes(found, r.multiplier, r.half, r.negative, r.bits)
+    steps = rescaled_lanes(sums, r.multiplier, r.half, r.negative, r.bits)
     store_shorts(plus(steps, in_lanes(r.zero)), r.low, r.high, y, lanes)
 
 
@@ -283,11 +285,11 @@ def _finish(r: SumRecord, sums: Vector, y: int, lanes: int) -> None:
 def mean_in_c(op: Mean, context: PortableContext) -> list[CCall]:
     """Call the mean of bytes."""
     (scale, zero), (to, to_zero) = per_tensor(op.input, "x"), per_tensor(op.output, "the result")
-    found = neighbours(op, context)
+    extents = neighbours(op, context)
     check_grid((zero, to_zero), (-128, 127))
-    if not 0 < found["count"] < MOST_ADDED[1]:
-        raise UnsupportedError(f"a mean of {found['count']} numbers has no C form")
-    multiplier, shift = mean_multiplier(scale, to, found["count"])
+    if not 0 < extents["count"] < MOST_ADDED[1]:
+        raise UnsupportedError(f"a mean of {extents['count']} numbers has no C form")
+    multiplier, shift = mean_multiplier(scale, to, extents["count"])
     numbers = {"multiplier": int(multiplier), "shift": int(shift)}
-    fields = {**found, "input_zero": zero, "result_zero": to_zero, **numbers}
+    fields = {**extents, "input_zero": zero, "result_zero": to_zero, **numbers}
     return [CCall("luc_mean_int8", fields, (op.input,), op.results)]

@@ -30,7 +30,7 @@ VERSIONS = 8
 """How many versions of luciole and its compiler keep their folders: those used last."""
 
 UNFINISHED = "unfinished-"
-"""What names of files begin with that are being written."""
+"""Beginning of the names of files that are being written."""
 
 _DAY = 24 * 60 * 60
 _LOST = 10 * 60
@@ -45,7 +45,7 @@ class KernelCache:
     """None where there is no place for one: nothing is kept."""
 
     fault: str = ""
-    """Why later processes will not find what is written; empty where they will."""
+    """Why later processes will not find the files that are written; empty where they will."""
 
     compiled: int = 0
     """How many functions this process had to compile."""
@@ -79,7 +79,7 @@ class KernelCache:
 
     @property
     def complaint(self) -> str:
-        """A sentence that says what is wrong and what would be right."""
+        """A sentence that says the fault and the remedy."""
         return (
             f"compiled kernels cannot be kept for later runs: {self.fault}; "
             "LUCIOLE_CACHE may name another folder"
@@ -103,7 +103,7 @@ def _write_whole(path: Path, content: bytes) -> None:
 
 
 def _remove_unfinished(folder: Path) -> None:
-    """Remove what writers that were killed left behind."""
+    """Remove the files that killed writers left behind."""
     for path in folder.glob(f"{UNFINISHED}*"):
         with suppress(OSError):
             if time.time() - path.lstat().st_mtime > _LOST:
@@ -113,14 +113,14 @@ def _remove_unfinished(folder: Path) -> None:
 def _remove_versions(folder: Path) -> None:
     """Remove the folders of other versions that have not been used for longest."""
     with suppress(OSError):
-        found = [p for p in folder.parent.iterdir() if re.fullmatch("[0-9a-f]{16}", p.name)]
-        others = sorted((p for p in found if p != folder), key=lambda p: p.lstat().st_mtime)
+        versions = [p for p in folder.parent.iterdir() if re.fullmatch("[0-9a-f]{16}", p.name)]
+        others = sorted((p for p in versions if p != folder), key=lambda p: p.lstat().st_mtime)
         for path in others[: -(VERSIONS - 1)]:
             shutil.rmtree(path, ignore_errors=True)
 
 
 def _mark_used(folder: Path) -> None:
-    """Let a folder's time tell when it was used, by the day."""
+    """Set a folder's time to now, once a day, to show that it was used."""
     with suppress(OSError):
         if time.time() - folder.stat().st_mtime > _DAY:
             os.utime(folder)
@@ -158,9 +158,9 @@ def kernel_cache() -> KernelCache:
 
 
 def _wanted_root() -> Path:
-    given, user = os.environ.get("LUCIOLE_CACHE"), os.environ.get("XDG_CACHE_HOME", "")
-    if given:
-        return Path(os.path.abspath(given))
+    chosen, user = os.environ.get("LUCIOLE_CACHE"), os.environ.get("XDG_CACHE_HOME", "")
+    if chosen:
+        return Path(os.path.abspath(chosen))
     if os.path.isabs(user):  # any other says nothing, by its specification
         return Path(os.path.normpath(user)) / "luciole"
     home = trust.home()
@@ -176,8 +176,8 @@ def _text(error: trust.UntrustedError | OSError) -> str:
 
 
 def _private_folder() -> Path | None:
-    """Make a folder that is removed when this process ends, and remove those of others that were
-    killed; None where no place is safe.
+    """Make a folder that is removed when this process ends, and remove the folders of others that
+    were killed; None where no place is safe.
     """
     try:
         parent = Path(os.path.realpath(tempfile.gettempdir()))
@@ -207,8 +207,8 @@ def _remove_left_behind(parent: Path) -> None:
     """Remove private folders of the user's that no process has locked for some time."""
     for path in parent.glob("luciole-" + 16 * "[0-9a-f]"):
         with suppress(OSError):
-            found = path.lstat()
-            if found.st_uid == os.geteuid() and time.time() - found.st_mtime > _LOST:
+            status = path.lstat()
+            if status.st_uid == os.geteuid() and time.time() - status.st_mtime > _LOST:
                 handle = _locked(path)
                 shutil.rmtree(path, ignore_errors=True)
                 os.close(handle)

@@ -94,8 +94,10 @@ def _functions() -> dict[str, int]:
         "restore_thread": "PyEval_RestoreThread",
         "count_reference": "Py_IncRef",
     }
-    found = {k: ctypes.cast(ctypes.pythonapi[n], ctypes.c_void_p).value for k, n in names.items()}
-    return {name: address or 0 for name, address in found.items()}
+    addresses = {
+        k: ctypes.cast(ctypes.pythonapi[n], ctypes.c_void_p).value for k, n in names.items()
+    }
+    return {name: address or 0 for name, address in addresses.items()}
 
 
 def caller(steps: Steps) -> Callable[[], None]:

@@ -45,9 +45,9 @@ class Kernel(Function):
     """A ``void(int64*)`` function of a record: of a class, or plain numbers behind a pointer."""
 
     def __init__(self, function: Callable[[R], None]) -> None:
-        (given,) = (kind for name, kind in get_type_hints(function).items() if name != "return")
-        is_named = isinstance(given, type) and issubclass(given, Record)
-        argument = numba_type(given) if is_named else types.CPointer(types.int64)
+        (record,) = (kind for name, kind in get_type_hints(function).items() if name != "return")
+        is_named = isinstance(record, type) and issubclass(record, Record)
+        argument = numba_type(record) if is_named else types.CPointer(types.int64)
         super().__init__(function, types.void(argument))
 
 
@@ -115,6 +115,7 @@ def _time_steps(row: int, count: int, clock: int, kind: int, now: int, times: in
 def run_timed(steps: Steps) -> NDArray[np.int64]:
     """Run kernels; returns the nanoseconds that each took."""
     times, now = np.zeros(len(steps), np.int64), np.zeros(2, np.int64)
-    clock = in_c_library("clock_gettime"), time.CLOCK_MONOTONIC, now.ctypes.data
-    compiled(_time_steps, 6)(steps.ctypes.data, len(times), *clock, times.ctypes.data)
+    run, clock = compiled(_time_steps, 6), in_c_library("clock_gettime")
+    moment, elapsed = now.ctypes.data, times.ctypes.data
+    run(steps.ctypes.data, len(times), clock, time.CLOCK_MONOTONIC, moment, elapsed)
     return times

@@ -40,10 +40,10 @@ from numba.extending import intrinsic
 types: Any = _numba_types
 
 Builder: TypeAlias = ir.IRBuilder
-"""What writes LLVM's instructions, one behind the other."""
+"""Writer of LLVM's instructions, one behind the other."""
 
 Value: TypeAlias = ir.Value
-"""What LLVM computes: a register, or a constant."""
+"""Value in LLVM: a register, or a constant."""
 
 Form: TypeAlias = ir.Type
 """A type of LLVM's, which says how a value lies in registers and memory."""
@@ -68,7 +68,7 @@ R = TypeVar("R")
 K = TypeVar("K", bound=Kind)
 
 Generate: TypeAlias = Callable[[BaseContext, Builder, Kind, Sequence[Value]], Value]
-"""What numba calls to have an instruction written: with its context, and a signature."""
+"""Function that numba calls to have an instruction written: with its context, and a signature."""
 
 
 class Operand(NamedTuple, Generic[K]):
@@ -100,46 +100,46 @@ def emits(emit: Callable[Concatenate[Builder, P], R], result: Kind | None = None
         """
         hints = get_type_hints(emit, include_extras=True)
         returned = hints.pop("return")
-        _, *given = hints.items()
-        return dict(given), returned if result is None else Annotated[Value, result]
+        _, *operands = hints.items()
+        return dict(operands), returned if result is None else Annotated[Value, result]
 
     @functools.wraps(emit)  # numba finds the operands' names by it, behind the builder
-    def typed(_: object, *given: Kind) -> tuple[Kind, Generate]:
-        wanted, returned = declared()
+    def typed(_: object, *operands: Kind) -> tuple[Kind, Generate]:
+        hints, returned = declared()
         kinds = [
             _accepted(f"{emit.__name__}: {name}", hint, kind)
-            for (name, hint), kind in zip(wanted.items(), given, strict=True)
+            for (name, hint), kind in zip(hints.items(), operands, strict=True)
         ]
-        found = _result(returned, kinds)
+        result_kind = _result(returned, kinds)
 
         def generate(
             context: BaseContext, builder: Builder, _: Kind, values: Sequence[Value]
         ) -> Value:
-            value = write(builder, *map(_operand, wanted.values(), kinds, values))
-            return context.get_dummy_value() if found == types.void else value
+            value = write(builder, *map(_operand, hints.values(), kinds, values))
+            return context.get_dummy_value() if result_kind == types.void else value
 
-        return found(*kinds), generate
+        return result_kind(*kinds), generate
 
     has_literals = any(hint in ("Literal", Literal) for hint in emit.__annotations__.values())
     made: Callable[P, R] = intrinsic(prefer_literal=has_literals)(typed)
     return made
 
 
-def _accepted(who: str, hint: object, given: Kind) -> Kind:
+def _accepted(who: str, hint: object, kind: Kind) -> Kind:
     """Return the type in which an operand is taken."""
     if hint == Literal:
-        return _required(who, given, IntegerLiteral, "a number known when a kernel is compiled")
+        return _required(who, kind, IntegerLiteral, "a number known when a kernel is compiled")
     if get_origin(hint) is Operand:
-        (wanted,) = get_args(hint)
-        return _required(who, given, wanted, f"a value of a {wanted.__name__}")
+        (expected,) = get_args(hint)
+        return _required(who, kind, expected, f"a value of a {expected.__name__}")
     (declared,) = get_args(hint)[1:]
-    return declared if isinstance(declared, types.Type) else types.unliteral(given)
+    return declared if isinstance(declared, types.Type) else types.unliteral(kind)
 
 
-def _required(who: str, given: Kind, wanted: type[Kind], right: str) -> Kind:
-    if not isinstance(given, wanted):
-        raise TypingError(f"{who} is of type {given}: {right} is possible")
-    return given
+def _required(who: str, kind: Kind, expected: type[Kind], right: str) -> Kind:
+    if not isinstance(kind, expected):
+        raise TypingError(f"{who} is of type {kind}: {right} is possible")
+    return kind
 
 
 def _result(hint: object, kinds: Sequence[Kind]) -> Kind:

@@ -16,15 +16,15 @@ Compile = Callable[[], tuple[str, bytes]]
 """Gives a function's name and the object file that holds it."""
 
 _engines: list[Any] = []
-"""What owns the code that was loaded, for good: somebody may hold an address."""
+"""Engines that own the loaded code, for good: somebody may hold an address."""
 
 
 def address_of(name: str, compile_: Compile) -> int:
     """Return the address of a function, read from the cache, or compiled and put there."""
     file, cache = _file_name(name), kernel_cache()
-    found = _unpacked(file, cache.read(file))
-    symbol, code = found or compile_()
-    if found is None:
+    cached = _unpacked(file, cache.read(file))
+    symbol, code = cached or compile_()
+    if cached is None:
         cache.write(file, _packed(file, symbol, code))
     return _load(symbol, code)
 

@@ -29,17 +29,17 @@ def features() -> frozenset[str]:
     NUMBA_CPU_NAME and NUMBA_CPU_FEATURES override them.
     """
     generic = os.environ.get("NUMBA_CPU_NAME") == "generic"
-    given = os.environ.get("NUMBA_CPU_FEATURES", "" if generic else None)
-    found = llvm.get_host_cpu_features().flatten() if given is None else given
-    named = frozenset(word[1:] for word in found.split(",") if word.startswith("+"))
+    chosen = os.environ.get("NUMBA_CPU_FEATURES", "" if generic else None)
+    listed = llvm.get_host_cpu_features().flatten() if chosen is None else chosen
+    named = frozenset(word[1:] for word in listed.split(",") if word.startswith("+"))
     triple = llvm.get_process_triple()
     is_arm = triple.startswith(("aarch64", "arm64"))
-    return named | dot_products(triple, name(), found) if is_arm else named
+    return named | dot_products(triple, name(), listed) if is_arm else named
 
 
-def dot_products(triple: str, processor: str, given: str) -> frozenset[str]:
+def dot_products(triple: str, processor: str, listed: str) -> frozenset[str]:
     """Return which of ``dotprod`` and ``i8mm`` LLVM has instructions of when it compiles for a
-    64-bit Arm processor with the features ``given``.
+    64-bit Arm processor with the features ``listed``.
 
     LLVM does not name them among the features of a machine with Linux, but takes them from the
     processor's name. Code for one without them cannot be made, so LLVM itself is asked: by a sum
@@ -47,7 +47,7 @@ def dot_products(triple: str, processor: str, given: str) -> frozenset[str]:
     """
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=processor, features=given)
+    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=processor, features=listed)
     written = {
         feature: machine.emit_assembly(llvm.parse_assembly(_DOT.format(extend=extend)))
         for feature, (extend, _) in _DOTS.items()

@@ -22,7 +22,7 @@ WORD = 8
 """Bytes of a field."""
 
 _FORMATS = {"int": np.int64, "float": np.float32}
-"""What a field's annotation says: a number or an address, or a float in the word's first half."""
+"""Types by a field's annotation: a number or an address, or a float in the word's first half."""
 
 R = TypeVar("R", bound="Record")
 

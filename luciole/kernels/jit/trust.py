@@ -28,8 +28,8 @@ class UntrustedError(LucioleError):
 
 def home() -> Path | None:
     """Return the user's home: ``HOME``, else as the system has it; None where there is none."""
-    found = os.environ.get("HOME") or _home_of_record()
-    return Path(os.path.normpath(found)) if os.path.isabs(found) else None
+    folder = os.environ.get("HOME") or _home_of_record()
+    return Path(os.path.normpath(folder)) if os.path.isabs(folder) else None
 
 
 def _home_of_record() -> str:
@@ -109,8 +109,8 @@ def read_file(path: Path) -> bytes:
 
 
 def _opened(path: str, flags: int) -> int:
-    """Open a file and look at what was opened, not at its name. No link is followed and no pipe
-    waited for.
+    """Open a file and check the opened one, not its name. No link is followed and no pipe waited
+    for.
     """
     descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
     status = os.fstat(descriptor)

@@ -1,4 +1,4 @@
-"""Describe what an operator becomes in C: calls of functions, and which builder makes them."""
+"""Describe an operator in C: calls of functions, and the builder that makes them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from luciole.kernels.core.discovery import load_kernels, load_kernels_of
 from luciole.kernels.core.registry import data_types
 
 Field: TypeAlias = "int | float | Array | Mapping[str, Field] | None"
-"""What a field of a C struct holds: a number, a table, a struct's fields, or no table."""
+"""Value of a C struct's field: a number, a table, a struct's fields, or no table."""
 
 
 @dataclass(frozen=True)
 class FixedPoint:
-    """Numbers as an int32 in units of 2^-places, each within ``error`` of exact arithmetic on what
-    layers of learned levels were given.
+    """Numbers as an int32 in units of 2^-places, each within ``error`` of exact arithmetic on the
+    operands of layers of learned levels.
     """
 
     places: int
@@ -28,7 +28,7 @@ class FixedPoint:
 
     @property
     def unit(self) -> float:
-        """What 1 stands for."""
+        """Number that 1 stands for."""
         return float(2.0**-self.places)
 
     def __str__(self) -> str:
@@ -37,9 +37,7 @@ class FixedPoint:
 
 @dataclass(frozen=True)
 class Vectors:
-    """What a machine's registers hold: words of 32 bits, and whether it counts the ones in each at
-    once.
-    """
+    """Registers of a machine: words of 32 bits, and whether it counts the ones in each at once."""
 
     words: int = 1
     counts_bits: bool = False
@@ -78,8 +76,8 @@ class CCall:
 
 @dataclass(frozen=True)
 class PortableContext:
-    """What a builder is given besides its operator: the contents of constants, sparse and folded
-    ones included, and what the machine's registers hold.
+    """Facts for a builder besides its operator: the contents of constants, sparse and folded ones
+    included, and the machine's registers.
     """
 
     constants: Mapping[Value, Array]
@@ -111,8 +109,8 @@ def portable(
     """Register the builder of an operator's C form; signatures as for ``reference``."""
 
     def register(build: BuildPortable[O]) -> BuildPortable[O]:
-        for given in signatures:
-            signature = given if isinstance(given, tuple) else (given,)
+        for types in signatures:
+            signature = types if isinstance(types, tuple) else (types,)
             if (cls, signature) in _PORTABLE:
                 raise TypeError(f"{cls.__name__} has two C forms for {signature}")
             _PORTABLE[cls, signature] = build
@@ -137,7 +135,7 @@ def portable_calls(op: Op, context: PortableContext) -> list[CCall]:
 
 
 def portable_kinds() -> list[tuple[type[Op], Signature]]:
-    """List what has a C form: operator classes and signatures."""
+    """List the operators that have a C form: classes and signatures."""
     load_kernels()
     return portable_now()
 
@@ -149,10 +147,10 @@ def portable_now() -> list[tuple[type[Op], Signature]]:
 
 def number_of(fields: Mapping[str, Field], name: str) -> float:
     """Return a field that is a number. Raises LucioleError for another one."""
-    found = fields[name]
-    if not isinstance(found, int | float | np.number):
+    value = fields[name]
+    if not isinstance(value, int | float | np.number):
         raise LucioleError(f"{name} is no number")
-    return float(found)
+    return float(value)
 
 
 def made(like: Value, what: str, dtype: TensorType) -> Value:

@@ -1,4 +1,4 @@
-"""C forms of what is computed on floats, element by element."""
+"""C forms of operators on floats, element by element."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def geometry(
 def windows_of(
     x: Value, y: Value, kernel: Pair, stride: Pair, padding: Padding, dilation: Pair = (1, 1)
 ) -> dict[str, Field]:
-    """Write them as the struct that the functions for images hold."""
+    """Write windows as the struct that the functions for images take."""
     return {"windows": geometry(x, y, kernel, stride, padding, dilation)}
 
 

@@ -1,4 +1,4 @@
-"""C forms of what is computed on bytes: TFLite's fixed point, and tables of all 256 bytes."""
+"""C forms of operators on bytes: TFLite's fixed point, and tables of all 256 bytes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ INT8S = ((TensorType.INT8,), (TensorType.INT8, TensorType.INT8, TensorType.INT32
 def rescaled(
     to: Rescaling, weights: Array, bias: Array | None, sums_over: tuple[int, ...]
 ) -> dict[str, Field]:
-    """Write what turns sums into results: zero points, limits, and a factor for each output.
+    """Write the operands that scale sums to results: zero points, limits, and a factor for each
+    output.
 
     ``sums_over`` are the axes of the weights that a sum runs over. Raises UnsupportedError where
     sums may leave 32 bits.
@@ -36,8 +37,8 @@ def rescaled(
 def zeros(to: Rescaling) -> dict[str, Field]:
     """Write zero points and limits of a layer."""
     least, most = to.limits
-    found: dict[str, Field] = {"input_zero": to.input_zero, "result_zero": to.result_zero}
-    return found | {"least": least, "most": most}
+    fields: dict[str, Field] = {"input_zero": to.input_zero, "result_zero": to.result_zero}
+    return fields | {"least": least, "most": most}
 
 
 def check_sums(

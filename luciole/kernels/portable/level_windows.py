@@ -61,7 +61,7 @@ class FixedWindows(FixedLayer):
     channels: int
 
     def __post_init__(self) -> None:
-        """Refuse what does not fit. Raises UnsupportedError."""
+        """Refuse layers that are too large. Raises UnsupportedError."""
         super().__post_init__()
         if self.columns.size * self.channels > MOST_IN_A_ROW:
             raise UnsupportedError(f"in C, rows of images have up to {MOST_IN_A_ROW} inputs")
@@ -82,8 +82,8 @@ class FixedWindows(FixedLayer):
 
     @cached_property
     def parts(self) -> list[Part]:
-        """What segments there are: by level, or by sign where that takes fewer steps for inputs
-        that have each level as often.
+        """List the segments: by level, or by sign where that takes fewer steps for inputs that have
+        each level as often.
         """
         n, kx = self.layer.inputs, len(self.basis)
         by_level = n * (1 - 0.5**kx) + WEIGHING * (2**kx - 1)
@@ -129,12 +129,12 @@ class FixedWindows(FixedLayer):
 
     @property
     def _starts(self) -> Doubles:
-        """What results begin with [row cases, column cases, outputs]: biases, and the middle level
-        times all weights inside.
+        """Return the starts of results [row cases, column cases, outputs]: biases, and the middle
+        level times all weights inside.
         """
         scales, offsets, biases = self._weights
-        taps = (self.rows.kernel, self.columns.kernel)
-        signs = self.bits.reshape(len(scales), -1, *taps, self.channels) * 2.0 - 1.0
+        shape = (len(scales), -1, self.rows.kernel, self.columns.kernel, self.channels)
+        signs = self.bits.reshape(shape) * 2.0 - 1.0
         weights = np.einsum("ojklc,oj->okl", signs, scales)
         weights += self.channels * offsets[:, None, None]
         level = self.sorted_levels[0][self.middle]
@@ -166,7 +166,7 @@ class FixedWindows(FixedLayer):
         scales, offsets, _ = self._weights
         lengths = [len(part.levels) for part in self.parts]
         starts = fixed(self._starts, self.places)
-        more = -starts.shape[2] % words
+        filler = -starts.shape[2] % words
         shared = fixed(offsets, self.weight_places)[:, None]
         return {
             "members": np.array([k for part in self.parts for k in part.levels], np.int64),
@@ -176,7 +176,7 @@ class FixedWindows(FixedLayer):
             "scales": in_lanes(fixed(scales, self.weight_places), words),
             "row_case": _cases(self.rows),
             "column_case": _cases(self.columns),
-            "starts": np.pad(starts, ((0, 0), (0, 0), (0, more))),
+            "starts": np.pad(starts, ((0, 0), (0, 0), (0, filler))),
             "offsets": side_by_side(shared, words) if np.any(offsets) else None,
         }
 
@@ -195,7 +195,7 @@ def whole_windows(binary: Array, channels: int) -> NDArray[np.int32]:
 
 
 def window_calls(
-    found: FixedWindows,
+    layer: FixedWindows,
     x: Value,
     y: Value,
     thresholds: NDArray[np.float32],
@@ -209,6 +209,6 @@ def window_calls(
     results = Value(f"{y.name}_fixed", TensorType.INT32, y.dims)
     return [
         levels_of_floats(x, levels, thresholds),
-        found.windows_call(levels, results, geometry, vectors),
-        floats_of_fixed(results, y, found.fixed_point),
+        layer.windows_call(levels, results, geometry, vectors),
+        floats_of_fixed(results, y, layer.fixed_point),
     ]

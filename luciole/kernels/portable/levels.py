@@ -28,8 +28,8 @@ MOST_PLACES = 100
 """Beyond that, units are no normal floats."""
 
 LANES, UNIT, MOST_ROWS, WEIGHING = 32, 8, 248, 32
-"""As in the header: lanes of a word, rows that are added at once, rows of a segment, and what
-weighing one costs.
+"""Constants of the header: lanes of a word, rows that are added at once, rows of a segment, and the
+cost of weighing one.
 """
 
 T = TypeVar("T", bound=np.generic)
@@ -45,7 +45,7 @@ class FixedLayer:
     layer: LevelsLayer
 
     def __post_init__(self) -> None:
-        """Refuse what does not fit. Raises UnsupportedError."""
+        """Refuse numbers that have no fixed point. Raises UnsupportedError."""
         layer, kx = self.layer, len(self.layer.ax)
         numbers = (layer.ax, layer.aw, or_zero(layer.bias), or_zero(layer.offsets))
         if not all(np.isfinite(array).all() for array in (*numbers, layer.input_offset)):
@@ -120,8 +120,8 @@ class FixedLayer:
     @cached_property
     def weight_places(self) -> int:
         """Places of scales: fewer where biases are large."""
-        found = _places(self._largest[1], LARGEST - self.layer.weight_planes - 1)
-        return min(found, 32 - self.input_places + _places(self._largest[2], LARGEST - 8))
+        places = _places(self._largest[1], LARGEST - self.layer.weight_planes - 1)
+        return min(places, 32 - self.input_places + _places(self._largest[2], LARGEST - 8))
 
     @property
     def places(self) -> int:
@@ -141,12 +141,12 @@ class FixedLayer:
 
     @property
     def fixed_point(self) -> FixedPoint:
-        """What results are."""
+        """Fixed point of results."""
         return FixedPoint(self.places, self.error)
 
     @property
     def note(self) -> str:
-        """Say what people should know of the numbers."""
+        """Return a note for people on the numbers."""
         return (
             f"{len(self.basis)} bit inputs, {self.layer.weight_planes} bit weights; "
             f"results {self.fixed_point}"
@@ -184,13 +184,14 @@ class FixedLayer:
     def _named(
         self, function: str, fields: dict[str, Field], x: Value, y: Value, scratch: int, words: int
     ) -> CCall:
-        """Make a call of a layer's function, and say what its results are."""
+        """Make a call of a layer's function, with a note on its results."""
         point = self.fixed_point
         return CCall(function, fields, (x,), (y,), scratch, self.note, fixed=point, words=words)
 
     def _is_counted(self, words: int) -> bool:
-        """Tell whether counting the ones of all pairs of planes takes fewer steps than adding rows,
-        half of the inputs on the most frequent level: fitted to what both take on AMD's Zen 4.
+        """Return whether counting the ones of all pairs of planes takes fewer steps than adding
+        rows, half of the inputs on the most frequent level: fitted to what both take on AMD's Zen
+        4.
         """
         layer, kx, n = self.layer, len(self.basis), self.layer.inputs
         groups = -(-layer.outputs // words) * layer.weight_planes
@@ -243,7 +244,7 @@ def whole(size: int) -> int:
 
 
 def _places(largest: float, most: int) -> int:
-    """Count how many places let a number fit into so many units."""
+    """Count the places with which a number fits into ``most`` units."""
     return int(np.floor(np.log2(most / max(largest, 2.0**-MOST_PLACES))))
 
 
@@ -257,8 +258,8 @@ def side_by_side(array: NDArray[T], words: int) -> NDArray[T]:
     """Put ``words`` outputs side by side: [outputs, planes, ...] to [groups, planes, words, ...],
     filled up by 0.
     """
-    more = -len(array) % words
-    padded = np.pad(array, ((0, more), *((0, 0),) * (array.ndim - 1)))
+    filler = -len(array) % words
+    padded = np.pad(array, ((0, filler), *((0, 0),) * (array.ndim - 1)))
     return padded.reshape(-1, words, *array.shape[1:]).swapaxes(1, 2)
 
 
@@ -292,7 +293,9 @@ def lane_words(lanes: NDArray[np.bool_]) -> NDArray[np.uint32]:
 
 
 def levels_of_floats(x: Value, y: Value, thresholds: NDArray[np.float32]) -> CCall:
-    """Call what encodes floats; thresholds are compared as integers in the order of floats."""
+    """Call the function that encodes floats; thresholds are compared as integers in the order of
+    floats.
+    """
     bits = np.where(thresholds == 0, np.float32(0), thresholds).view(np.int32)
     order = np.where(bits < 0, bits ^ 0x7FFFFFFF, bits)
     fields = {**_counts(x, thresholds), "thresholds": order}
@@ -300,13 +303,13 @@ def levels_of_floats(x: Value, y: Value, thresholds: NDArray[np.float32]) -> CCa
 
 
 def thresholds_of(call: CCall) -> NDArray[np.float32]:
-    """Return what ``levels_of_floats`` was given."""
+    """Return the thresholds that ``levels_of_floats`` was given."""
     order = np.asarray(call.fields["thresholds"], np.int32)
     return np.where(order < 0, order ^ 0x7FFFFFFF, order).view(np.float32)
 
 
 def levels_of_fixed(x: Value, y: Value, thresholds: Doubles, places: int) -> CCall:
-    """Call what encodes fixed point: y > floor(t) is y > t for integers."""
+    """Call the function that encodes fixed point: y > floor(t) is y > t for integers."""
     scaled = np.floor(np.clip(thresholds * 2.0**places, -LARGEST - 1, LARGEST))
     fields = {**_counts(x, thresholds), "thresholds": scaled.astype(np.int64)}
     return CCall("luc_levels_of_fixed", fields, (x,), (y,))
@@ -316,10 +319,10 @@ def _counts(x: Value, thresholds: Array) -> dict[str, Field]:
     return {"count": element_count(x.dims), "bits": int(thresholds.size + 1).bit_length() - 1}
 
 
-def floats_of_fixed(x: Value, y: Value, given: FixedPoint) -> CCall:
-    """Call what turns fixed point into floats."""
-    fields: dict[str, Field] = {"count": element_count(x.dims), "unit": given.unit}
-    return CCall("luc_floats_of_fixed", fields, (x,), (y,), fixed=given)
+def floats_of_fixed(x: Value, y: Value, point: FixedPoint) -> CCall:
+    """Call the function that turns fixed point into floats."""
+    fields: dict[str, Field] = {"count": element_count(x.dims), "unit": point.unit}
+    return CCall("luc_floats_of_fixed", fields, (x,), (y,), fixed=point)
 
 
 def layer_calls(
@@ -330,12 +333,12 @@ def layer_calls(
     vectors: Vectors = SCALAR,
 ) -> list[CCall]:
     """Encode floats, compute a layer, and turn its results into floats; without its activation."""
-    found = FixedLayer(layer)
+    fixed_layer = FixedLayer(layer)
     levels = Value(f"{x.name}_levels", TensorType.UINT8, x.dims)
     results = Value(f"{y.name}_fixed", TensorType.INT32, y.dims)
     records = element_count(x.dims) // layer.inputs
     return [
         levels_of_floats(x, levels, thresholds),
-        found.call(levels, results, records, vectors),
-        floats_of_fixed(results, y, found.fixed_point),
+        fixed_layer.call(levels, results, records, vectors),
+        floats_of_fixed(results, y, fixed_layer.fixed_point),
     ]

@@ -31,7 +31,7 @@ def place(x: Value, y: Value, first: Sequence[int]) -> CCall:
 
 
 def fill(y: Value, byte: int) -> CCall:
-    """Let all bytes of a tensor be the same."""
+    """Set all bytes of a tensor to the same."""
     size = element_count(y.dims) * np.dtype(NUMPY[y.dtype]).itemsize
     return CCall("luc_fill", {"bytes": size, "with": byte % 256}, (), (y,))
 
@@ -41,7 +41,7 @@ MOST_BYTES = 2**31 - 1
 
 
 def take(x: Value, y: Value, view: Callable[[Array], Array]) -> CCall:
-    """Copy what ``view`` makes of a tensor: some of its elements, in any order. Raises
+    """Copy the elements of a tensor that ``view`` returns: some of them, in any order. Raises
     UnsupportedError for tensors of more than 2^31 - 1 bytes.
     """
     whole = np.zeros(x.dims, NUMPY[x.dtype])
@@ -85,5 +85,5 @@ def spread(x: Value, y: Value) -> tuple[Value, list[CCall]]:
 
 def spread_both(x: Value, y: Value, result: Value) -> tuple[tuple[Value, Value], list[CCall]]:
     """Repeat the operands of an operator that works element by element."""
-    (left, before), (right, more) = spread(x, result), spread(y, result)
-    return (left, right), [*before, *more]
+    (left, before), (right, before_right) = spread(x, result), spread(y, result)
+    return (left, right), [*before, *before_right]

@@ -27,11 +27,11 @@ def run_both(
     steps = x if time_major else x.swapaxes(0, 1)
     others = other if other is None or time_major else other.swapaxes(0, 1)
     results = []
-    for way in WAYS:
-        mine = others if way == "bw" and others is not None and not meets else steps
+    for direction in WAYS:
+        mine = others if direction == "bw" and others is not None and not meets else steps
         beside = others if meets else None
-        turn = slice(None, None, -1 if way == "bw" else 1)
-        outputs = run(way, mine[turn], None if beside is None else beside[turn])[turn]
+        turn = slice(None, None, -1 if direction == "bw" else 1)
+        outputs = run(direction, mine[turn], None if beside is None else beside[turn])[turn]
         results.append(outputs if time_major else outputs.swapaxes(0, 1))
     if merged:
         return (np.concatenate(results, axis=2),)

@@ -26,15 +26,16 @@ from luciole.kernels.layers.int8.layer import NO_CODE, Outputs
 from luciole.kernels.layers.int8.rescale import Rescaling
 
 STEP_BYTES = FOUR * LANES
-"""Those of the weights that four inputs have for 16 outputs."""
+"""Bytes of the weights of four inputs and 16 outputs."""
 
 LONG = 8
 """Bytes of an int64."""
 
 
 class MatrixRecord(Record):
-    """Weights in blocks of some vectors of outputs, in steps of four inputs, and what brings their
-    sums to another grid: of each block what sums begin with, and the constants of ``rescaled``.
+    """Weights in blocks of some vectors of outputs, in steps of four inputs, and the constants that
+    bring their sums to another grid: of each block what sums begin with, and the constants of
+    ``rescaled``.
     """
 
     weights: int
@@ -83,8 +84,8 @@ class Matrix:
     def check(self, outputs: int, inputs: int) -> None:
         """Raise ExecutionError where a kernel would walk weights of another shape."""
         if self.weights.shape != (outputs, inputs):
-            found, wanted = (shape_text(s) for s in (self.weights.shape, (outputs, inputs)))
-            raise ExecutionError(f"a compiled kernel would walk {wanted} of weights {found}")
+            shape, expected = (shape_text(s) for s in (self.weights.shape, (outputs, inputs)))
+            raise ExecutionError(f"a compiled kernel would walk {expected} of weights {shape}")
 
     def keep(self, vectors: int, memory: Memory) -> int:
         """Keep everything in blocks of ``vectors`` times 16 outputs, and return the address of a

@@ -49,11 +49,11 @@ class Factor:
         real = np.float64(np.float32(factor))
         return cls(real, *quantize_multiplier(real))
 
-    def __call__(self, x: Array, more: int = 0) -> Numbers:
-        """Multiply x by the factor and 2^more."""
-        return multiply(np.asarray(x).astype(np.int32), self.multiplier, self.shift + more).astype(
-            np.int64
-        )
+    def __call__(self, x: Array, exponent: int = 0) -> Numbers:
+        """Multiply x by the factor and 2^exponent."""
+        return multiply(
+            np.asarray(x).astype(np.int32), self.multiplier, self.shift + exponent
+        ).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Product:
     factor: Factor
 
     def __call__(self, x: Array) -> Numbers:
-        """Compute what they make of x [batch, inputs]."""
+        """Compute the product of x [batch, inputs]."""
         return self.factor((x.astype(np.int64) - self.zero) @ self.weights.T + self.bias)
 
 
@@ -145,55 +145,55 @@ class Scales:
         return per_tensor(self.intermediates[index], f"intermediate tensor {index}")
 
 
-def _gate(given: Arrays, scales: Scales, name: str, cell_bits: int) -> Gate:
-    normalized = f"{name}_layer_norm_coefficients" in given
+def _gate(arrays: Arrays, scales: Scales, name: str, cell_bits: int) -> Gate:
+    normalized = f"{name}_layer_norm_coefficients" in arrays
     unit = scales.between(GATES.index(name))[0] if normalized else np.float32(2.0**-12)
-    bias = given[f"{name}_gate_bias"].astype(np.int64)
-    of_input = _product(given, scales, f"input_to_{name}_weights", "input", unit)
+    bias = arrays[f"{name}_gate_bias"].astype(np.int64)
+    of_input = _product(arrays, scales, f"input_to_{name}_weights", "input", unit)
     of_input = of_input if normalized else replace(of_input, bias=bias)
-    of_state = _product(given, scales, f"recurrent_to_{name}_weights", "output_state", unit)
-    peephole = _peephole(given, scales, name, unit, cell_bits)
-    return Gate(of_input, of_state, peephole, _norm(given, scales, name, bias))
+    of_state = _product(arrays, scales, f"recurrent_to_{name}_weights", "output_state", unit)
+    peephole = _peephole(arrays, scales, name, unit, cell_bits)
+    return Gate(of_input, of_state, peephole, _norm(arrays, scales, name, bias))
 
 
-def _product(given: Arrays, scales: Scales, name: str, source: str, unit: np.float32) -> Product:
-    weights = given[name].astype(np.int64)
+def _product(arrays: Arrays, scales: Scales, name: str, source: str, unit: np.float32) -> Product:
+    weights = arrays[name].astype(np.int64)
     scale, zero = scales.affine(source)
     factor = Factor.of(scales.of(name) * scale / unit)
     return Product(weights, zero, np.zeros(len(weights), np.int64), factor)
 
 
 def _peephole(
-    given: Arrays, scales: Scales, name: str, unit: np.float32, cell_bits: int
+    arrays: Arrays, scales: Scales, name: str, unit: np.float32, cell_bits: int
 ) -> tuple[Numbers, Factor] | None:
     operand = f"cell_to_{name}_weights"
-    if operand not in given:
+    if operand not in arrays:
         return None
     factor = 2.0**cell_bits * float(scales.of(operand)) / float(unit)
-    return given[operand].astype(np.int64), Factor.of(factor)
+    return arrays[operand].astype(np.int64), Factor.of(factor)
 
 
-def _norm(given: Arrays, scales: Scales, name: str, bias: Numbers) -> Norm | None:
+def _norm(arrays: Arrays, scales: Scales, name: str, bias: Numbers) -> Norm | None:
     operand = f"{name}_layer_norm_coefficients"
-    if operand not in given:
+    if operand not in arrays:
         return None
     scale = scales.of(operand)
     guard = max(1, int(np.float32(10000) * scale))
-    return Norm(given[operand].astype(np.int64), bias, Factor.of(scale), guard)
+    return Norm(arrays[operand].astype(np.int64), bias, Factor.of(scale), guard)
 
 
 class IntegerCell:
     """All gates of one layer. Operands are named as those of UNIDIRECTIONAL_SEQUENCE_LSTM."""
 
-    def __init__(self, op: LSTMLayer, given: Arrays) -> None:
-        _check_types(op, given)
+    def __init__(self, op: LSTMLayer, arrays: Arrays) -> None:
+        _check_types(op, arrays)
         scales = Scales(op)
         cell_scale = scales.of("cell_state")
         self.cell_bits = _power_of_two(cell_scale)
         gates = {
-            name: _gate(given, scales, name, self.cell_bits)
+            name: _gate(arrays, scales, name, self.cell_bits)
             for name in GATES
-            if f"input_to_{name}_weights" in given
+            if f"input_to_{name}_weights" in arrays
         }
         self.input = gates.get("input")
         self.forget, self.candidate, self.output = (gates[n] for n in GATES[1:])
@@ -203,11 +203,11 @@ class IntegerCell:
         result, self.zero = scales.affine("output_state")
         self.projection: Product | None = None
         self.proj_clip = _steps(op.proj_clip, result, 127)
-        if "projection_weights" in given:
+        if "projection_weights" in arrays:
             # TFLite takes the zero point with the other sign here: what is cut off differs.
             self.hidden_zero = -self.hidden_zero
-            weights = given["projection_weights"].astype(np.int64)
-            bias = given.get("projection_bias", np.zeros(len(weights), np.int32))
+            weights = arrays["projection_weights"].astype(np.int64)
+            bias = arrays.get("projection_bias", np.zeros(len(weights), np.int32))
             factor = Factor.of(scales.of("projection_weights") * hidden / result)
             self.projection = Product(weights, self.hidden_zero, bias.astype(np.int64), factor)
 
@@ -248,11 +248,13 @@ def _power_of_two(scale: np.float32) -> int:
     return int(exponent) - 1
 
 
-def _check_types(op: LSTMLayer, given: Arrays) -> None:
+def _check_types(op: LSTMLayer, arrays: Arrays) -> None:
     """Refuse weights of other types, and activations that the kernel does not have."""
-    for name, array in given.items():
-        wanted = np.int16 if name.startswith("cell_to_") else np.int8
-        if name.endswith("weights") and array.dtype != wanted:
-            raise UnsupportedError(f"{name} is {array.dtype}, {wanted.__name__} is needed for INT8")
+    for name, array in arrays.items():
+        expected = np.int16 if name.startswith("cell_to_") else np.int8
+        if name.endswith("weights") and array.dtype != expected:
+            raise UnsupportedError(
+                f"{name} is {array.dtype}, {expected.__name__} is needed for INT8"
+            )
     if op.activation != ActivationFunctionType.TANH:
         raise UnsupportedError(f"fused activation {op.activation.name} is not TANH")

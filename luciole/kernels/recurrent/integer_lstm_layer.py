@@ -32,9 +32,9 @@ from luciole.kernels.recurrent.operands import Arrays
 class IntegerLSTM:
     """Builder of one layer's step. ``x`` and ``y`` are [time, batch, ...]."""
 
-    def __init__(self, cell: IntegerCell, given: Arrays, x: Array, y: Array) -> None:
+    def __init__(self, cell: IntegerCell, arrays: Arrays, x: Array, y: Array) -> None:
         self.cell, self.x, self.y, self.memory = cell, x, y, Memory()
-        self.output_state, self.cell_state = given["output_state"], given["cell_state"]
+        self.output_state, self.cell_state = arrays["output_state"], arrays["cell_state"]
         kept = cell.forget if cell.input is None else cell.input
         self.gates = (kept, cell.forget, cell.candidate, cell.output)
 
@@ -78,10 +78,10 @@ class IntegerLSTM:
             shapes.append((self.cell.projection.weights, (outputs, cells)))
         elif outputs != cells:
             raise ExecutionError(f"{cells} cells make {outputs} outputs without a projection")
-        for weights, wanted in shapes:
-            if weights.shape != wanted:
-                found, right = shape_text(weights.shape), shape_text(wanted)
-                raise ExecutionError(f"a compiled kernel would walk {right} of weights {found}")
+        for weights, expected in shapes:
+            if weights.shape != expected:
+                shape, right = shape_text(weights.shape), shape_text(expected)
+                raise ExecutionError(f"a compiled kernel would walk {right} of weights {shape}")
 
     def _tensors(self) -> dict[str, int]:
         (times, batches, inputs), outputs = self.x.shape, self.y.shape[2]
@@ -138,10 +138,10 @@ class IntegerLSTM:
             "most": clip if clip > 0 else 127,
         }
 
-    def _table(self, found: Array) -> int:
+    def _table(self, table: Array) -> int:
         """Share a table with other layers."""
-        self.memory.arrays.append(found)
-        return reach(found, found.nbytes)
+        self.memory.arrays.append(table)
+        return reach(table, table.nbytes)
 
     def _peepholes(self) -> int:
         """Keep the peepholes of input, forget and output gate, where there are some."""
@@ -159,7 +159,7 @@ class IntegerLSTM:
         return steps.Peephole(weights=reach(kept, 2 * cells), **_fields(factor))
 
     def _norms(self) -> int:
-        """Keep what normalizes gates, where it is there."""
+        """Keep the constants that normalize gates, where there are some."""
         rows = [self._norm(gate.norm) for gate in self.gates if gate.norm is not None]
         return self.memory.table(rows, steps.Norm) if rows else 0
 

@@ -97,7 +97,7 @@ class LSTMRecord(Record):
     of_output: int
     projection: int
     coupled: int
-    """1 where the input gate is what the forget gate leaves."""
+    """1 where the input gate is the rest of the forget gate."""
     peepholes: int
     """A table of ``Peephole``, of input, forget and output gate; 0 where there is none."""
     norms: int
@@ -111,7 +111,7 @@ class LSTMRecord(Record):
     cell_least: int
     cell_most: int
     hidden: int
-    """The ``Factor`` of what cells show, its zero point, that of the result, and its limits."""
+    """The ``Factor`` of the cells' outputs, its zero point, that of the result, and its limits."""
     hidden_zero: int
     zero: int
     least: int
@@ -176,7 +176,7 @@ def _read_gate(r: LSTMRecord, gate: int, cell: int) -> int:
 
 @jit.separate
 def _finish_gate(r: LSTMRecord, gate: int, cells: int) -> None:
-    """Add what peepholes see of the cells' state, and normalize, where a gate has that."""
+    """Add the peepholes' products with the cells' state, and normalize, where a gate has these."""
     if r.peepholes and gate != CANDIDATE:
         _peep(r, gate, cells)
     if r.norms:
@@ -231,7 +231,7 @@ def _step_cells(r: LSTMRecord, cells: int) -> None:
 
 @jit.separate
 def _show_cells(r: LSTMRecord, cells: int, shown: int) -> None:
-    """Compute what every cell shows of its state."""
+    """Compute the output of every cell from its state."""
     state, result = integers_at(cells, INT16), integers_at(shown, INT8)
     factor = _factor_at(r.hidden, 0)
     for cell in range(r.cells):
@@ -248,14 +248,14 @@ def _looked_up(table: int, x: int) -> int:
 
 @jit.separate
 def _project(r: LSTMRecord, y: int) -> None:
-    """Multiply what cells show by the weights of the projection."""
+    """Multiply the outputs of cells by the weights of the projection."""
     matrix, at, block = matrix_at(r.projection, 0), place(r.hidden_copy), 0
     while block < matrix.blocks:
         tile = integer_rows(1, GATES, matrix.starts + STEP * block)
         weights = matrix.weights + STEP * matrix.steps * block
         tile = add_products(tile, at, weights, matrix.steps, STEP)
-        found = rescaled(tile, matrix.constants + CONSTANTS * block, 1)
-        write_vectors(found, r.projected + STEP * block)
+        scaled_sums = rescaled(tile, matrix.constants + CONSTANTS * block, 1)
+        write_vectors(scaled_sums, r.projected + STEP * block)
         block += 1
     sums, result = integers_at(r.projected, INT32), integers_at(y, INT8)
     for output in range(r.outputs):

@@ -26,15 +26,15 @@ MOST_SHIFT = 30
 
 
 def _constants(op: LSTMLayer, context: PortableContext) -> dict[str, Array]:
-    """Return all operands but the input and the states, by name. Raises UnsupportedError for what
-    is computed.
+    """Return all operands but the input and the states, by name. Raises UnsupportedError for
+    computed ones.
     """
-    given = op.given_operands().items()
-    return {name: context.constant(v) for name, v in given if name not in {"input", *STATES}}
+    operands = op.given_operands().items()
+    return {name: context.constant(v) for name, v in operands if name not in {"input", *STATES}}
 
 
-def _gates(given: Mapping[str, Array]) -> Sequence[str]:
-    return ORDER if "input_to_input_weights" in given else ORDER[:-1]
+def _gates(constants: Mapping[str, Array]) -> Sequence[str]:
+    return ORDER if "input_to_input_weights" in constants else ORDER[:-1]
 
 
 def _extents(op: LSTMLayer, gates: int) -> dict[str, Field]:
@@ -79,60 +79,62 @@ def _check_extents(op: LSTMLayer, fields: Mapping[str, Field]) -> None:
 
 def float_lstm(op: LSTMLayer, context: PortableContext) -> list[CCall]:
     """Call the layer of floats: with peepholes, normalization and projection or without."""
-    given = _constants(op, context)
-    odd = [name for name, array in given.items() if array.dtype != np.float32]
+    constants = _constants(op, context)
+    odd = [name for name, array in constants.items() if array.dtype != np.float32]
     if odd:
-        raise UnsupportedError(f"{odd[0]} is {given[odd[0]].dtype}: in C, float32 is needed")
+        raise UnsupportedError(f"{odd[0]} is {constants[odd[0]].dtype}: in C, float32 is needed")
     is_tanh = op.activation == Activation.TANH
     if not is_tanh and op.activation not in LIMITS:
         raise UnsupportedError(f"fused activation {op.activation.name} has no C form")
-    gates = _gates(given)
+    gates = _gates(constants)
     extents = _extents(op, len(gates))
     fields: dict[str, Field] = {
         "is_tanh": int(is_tanh),
         **limits(*LIMITS.get(op.activation, (-np.inf, np.inf))),
         "cell_clip": max(op.cell_clip, 0.0),
         "output_clip": max(op.proj_clip, 0.0),
-        "weights": _rows(given, gates, "input_to_{}_weights"),
-        "recurrent": _rows(given, gates, "recurrent_to_{}_weights"),
-        "biases": _rows(given, gates, "{}_gate_bias"),
-        "peepholes": _rows(given, gates, "cell_to_{}_weights"),
-        "norms": _rows(given, gates, "{}_layer_norm_coefficients"),
-        "projection": given.get("projection_weights"),
-        "projection_bias": given.get("projection_bias"),
+        "weights": _rows(constants, gates, "input_to_{}_weights"),
+        "recurrent": _rows(constants, gates, "recurrent_to_{}_weights"),
+        "biases": _rows(constants, gates, "{}_gate_bias"),
+        "peepholes": _rows(constants, gates, "cell_to_{}_weights"),
+        "norms": _rows(constants, gates, "{}_layer_norm_coefficients"),
+        "projection": constants.get("projection_weights"),
+        "projection_bias": constants.get("projection_bias"),
     }
     return _call("luc_lstm_float", op, extents | fields, 4 * 4 * op.cell_state.dims[1])
 
 
-def _rows(given: Mapping[str, Array], gates: Sequence[str], pattern: str) -> Array | None:
+def _rows(constants: Mapping[str, Array], gates: Sequence[str], pattern: str) -> Array | None:
     """Stack an operand of all gates, zeros for those without; None where no gate has it. Diagonals
     become matrices. Raises UnsupportedError for normalization of some gates alone.
     """
-    found = {gate: given[name] for gate in gates if (name := pattern.format(gate)) in given}
-    if not found:
+    by_gate = {
+        gate: constants[name] for gate in gates if (name := pattern.format(gate)) in constants
+    }
+    if not by_gate:
         return None
-    if "norm" in pattern and len(found) < len(gates):
+    if "norm" in pattern and len(by_gate) < len(gates):
         raise UnsupportedError("in C, all gates are normalized or none is")
     if "recurrent" in pattern:
-        found = {g: np.diag(array) if array.ndim == 1 else array for g, array in found.items()}
-    like = next(iter(found.values()))
-    if {array.shape for array in found.values()} != {like.shape}:
+        by_gate = {g: np.diag(array) if array.ndim == 1 else array for g, array in by_gate.items()}
+    like = next(iter(by_gate.values()))
+    if {array.shape for array in by_gate.values()} != {like.shape}:
         raise UnsupportedError(f"{pattern.format('...')} are not of the same shape")
-    return np.stack([found.get(gate, np.zeros_like(like)) for gate in gates])
+    return np.stack([by_gate.get(gate, np.zeros_like(like)) for gate in gates])
 
 
 def integer_lstm(op: LSTMLayer, context: PortableContext) -> list[CCall]:
     """Call the layer of bytes. Raises UnsupportedError where sums may leave 32 bits."""
-    given = _constants(op, context)
-    cell, names = IntegerCell(op, given), _gates(given)
+    constants = _constants(op, context)
+    cell, names = IntegerCell(op, constants), _gates(constants)
     by_name = dict(zip(ORDER, (cell.forget, cell.candidate, cell.output, cell.input), strict=True))
     gates = [gate for name in names if (gate := by_name[name]) is not None]
     fields = _extents(op, len(gates)) | _of_gates(gates) | _of_cells(cell) | _projection(cell)
     fields |= {
-        "weights": _rows(given, names, "input_to_{}_weights"),
-        "recurrent": _rows(given, names, "recurrent_to_{}_weights"),
-        "peepholes": _rows(given, names, "cell_to_{}_weights"),
-        "norms": _rows(given, names, "{}_layer_norm_coefficients"),
+        "weights": _rows(constants, names, "input_to_{}_weights"),
+        "recurrent": _rows(constants, names, "recurrent_to_{}_weights"),
+        "peepholes": _rows(constants, names, "cell_to_{}_weights"),
+        "norms": _rows(constants, names, "{}_layer_norm_coefficients"),
     }
     cells = op.cell_state.dims[1]
     return _call("luc_lstm_int8", op, fields, 4 * 4 * cells + cells)
@@ -171,21 +173,24 @@ def _of_cells(cell: IntegerCell) -> dict[str, Field]:
 
 
 def _projection(cell: IntegerCell) -> dict[str, Field]:
-    clip, found = cell.proj_clip, cell.projection
+    clip, projection = cell.proj_clip, cell.projection
     least: dict[str, Field] = {"least": -clip if clip > 0 else -128, "most": clip or 127}
     if clip < 0:
         least["most"] = 127
-    if found is None:
+    if projection is None:
         return least | {"multiplier": 0, "shift": 0, "projection": None, "projection_bias": None}
-    _check_sums(found.weights, found.bias)
-    multiplier, shift = _pair(found.factor)
-    tables: dict[str, Field] = {"projection": found.weights, "projection_bias": found.bias}
+    _check_sums(projection.weights, projection.bias)
+    multiplier, shift = _pair(projection.factor)
+    tables: dict[str, Field] = {
+        "projection": projection.weights,
+        "projection_bias": projection.bias,
+    }
     return least | tables | {"multiplier": multiplier, "shift": shift}
 
 
-def _pair(factor: Factor, more: int = 0) -> tuple[int, int]:
+def _pair(factor: Factor, extra: int = 0) -> tuple[int, int]:
     """Return multiplier and shift. Raises UnsupportedError for a shift beyond 32 bits."""
-    shift = int(factor.shift) + more
+    shift = int(factor.shift) + extra
     if abs(shift) > MOST_SHIFT:
         raise UnsupportedError(f"scales make a factor of 2^{shift}: C takes up to 2^{MOST_SHIFT}")
     return int(factor.multiplier), shift

@@ -56,7 +56,7 @@ class LSTMFields(Shared):
     y_time: int
     y_batch: int
     limit: float
-    """What a cell's state is clipped to."""
+    """Limit of a cell's state, in magnitude."""
 
 
 class LSTMRecord(LSTMFields):

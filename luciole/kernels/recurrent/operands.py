@@ -45,15 +45,15 @@ def named(op: Op, operands: Sequence[Array | None]) -> dict[str, Array]:
     return {name: a for name, a in zip(names, operands, strict=False) if a is not None}
 
 
-def named_weights(op: Op, given: Arrays, asymmetric: bool) -> dict[str, Weights]:
+def named_weights(op: Op, arrays: Arrays, asymmetric: bool) -> dict[str, Weights]:
     """Return the weights among the operands, ready to multiply.
 
     Raises UnsupportedError for weights that are neither FLOAT32 nor symmetric INT8.
     """
     values = dict(op.named_operands())
     weights = {}
-    for name in (n for n in given if n.endswith("weights") or n.startswith("weights")):
-        array, value = given[name], values[name]
+    for name in (n for n in arrays if n.endswith("weights") or n.startswith("weights")):
+        array, value = arrays[name], values[name]
         if array.dtype == np.float32:
             weights[name] = Weights(array)
         elif array.dtype == np.int8 and value is not None:

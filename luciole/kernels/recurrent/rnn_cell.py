@@ -16,9 +16,9 @@ class Cell:
     """The parameters of one layer. Operands are named as those of UNIDIRECTIONAL_SEQUENCE_RNN."""
 
     def __init__(
-        self, activation: ActivationFunctionType, given: Arrays, weights: Mapping[str, Weights]
+        self, activation: ActivationFunctionType, arrays: Arrays, weights: Mapping[str, Weights]
     ) -> None:
-        self.activation, self.bias = activation, given["bias"]
+        self.activation, self.bias = activation, arrays["bias"]
         self.weights, self.recurrent = weights["weights"], weights["recurrent_weights"]
         self.auxiliary = weights.get("aux_weights")
 

@@ -53,7 +53,7 @@ class FloatRecord(MemoryRecord):
 
 class IntegerRecord(MemoryRecord):
     """Batches of an operand [inputs], room for one of them as unsigned bytes, the weights of inputs
-    (a ``MatrixRecord``), and what brings sums over time to the result.
+    (a ``MatrixRecord``), and the factor that brings sums over time to the result.
     """
 
     x: int
@@ -67,7 +67,7 @@ class IntegerRecord(MemoryRecord):
 
 @jit.kernel
 def float_memory(r: FloatRecord) -> None:
-    """Weigh what is remembered and the newest sums of all batches, and remember these."""
+    """Weigh the remembered and the newest sums of all batches, and remember the newest."""
     filters = r.units * r.rank
     for batch in range(r.batches):
         state, newest = r.state + 4 * filters * r.memory * batch, r.newest + 4 * filters * batch
@@ -127,8 +127,8 @@ def integer_memory(vectors: int) -> jit.Kernel:
             for block in range(matrix.blocks):
                 tile = integer_rows(1, vectors, matrix.starts + step * block)
                 tile = add_products(tile, at, weights, matrix.steps, step)
-                found = rescaled(tile, matrix.constants + constants_size * block, 1)
-                write_vectors(found, r.newest + step * block)
+                sums = rescaled(tile, matrix.constants + constants_size * block, 1)
+                write_vectors(sums, r.newest + step * block)
                 weights += step * matrix.steps
             _write_units(r, batch)
 
@@ -137,7 +137,7 @@ def integer_memory(vectors: int) -> jit.Kernel:
 
 @jit.separate
 def _write_units(r: IntegerRecord, batch: int) -> None:
-    """Remember the newest sums of a batch, and weigh what is remembered."""
+    """Remember the newest sums of a batch, and weigh the remembered ones."""
     y, bias = integers_at(r.y + r.units * batch, INT8), integers_at(r.bias, INT32)
     newest, time, filter_ = integers_at(r.newest, INT32), r.time, 0
     row = r.state + 2 * r.units * r.rank * r.memory * batch

@@ -33,7 +33,7 @@ from luciole.kernels.jit.vector.vectors import (
 )
 
 LOOKS_UP = "avx2" in features() and "avx512bw" not in features()
-"""Whether that is what the machine counts best by."""
+"""Whether the machine counts best by lookups."""
 
 SHIFTS = (0, 8, 16, 24, 4, 12, 20, 28)
 """Where the fours of a word's bits begin, in the order in which they are met."""
@@ -126,9 +126,9 @@ def _chosen(builder: Builder, table: Value, numbers: Value) -> Value:
 
 def widened(builder: Builder, octets: Sequence[Value]) -> list[Value]:
     """Make vectors of 16 integers of vectors of 32 bytes."""
-    found = []
+    halves = []
     for vector in octets:
         for first in (0, LANES):
             half = wide_shuffle(builder, vector, vector, range(first, first + LANES))
-            found.append(builder.zext(half, INTS))
-    return found
+            halves.append(builder.zext(half, INTS))
+    return halves

@@ -30,12 +30,12 @@ def by_product(builder: Builder, bits: Sequence[Value]) -> list[Value]:
     unit = ir.Constant(octets, [1 << k % 8 for k in range(size)])
     kind = ir.FunctionType(octets, [octets, octets, _I8])
     name = "llvm.x86.vgf2p8affineqb.512"
-    found = []
+    turned = []
     for vector in _interleaved(builder, bits[::-1]):
         function = cgutils.get_or_insert_function(builder.module, kind, name)
-        given = [unit, builder.bitcast(vector, octets), ir.Constant(_I8, 0)]
-        found.append(builder.call(function, given))
-    return found
+        operands = [unit, builder.bitcast(vector, octets), ir.Constant(_I8, 0)]
+        turned.append(builder.call(function, operands))
+    return turned
 
 
 def by_swaps(builder: Builder, bits: Sequence[Value]) -> list[Value]:
@@ -44,16 +44,16 @@ def by_swaps(builder: Builder, bits: Sequence[Value]) -> list[Value]:
     Blocks of 4 x 4 bits, then 2 x 2, then single ones change places across the diagonal (Warren,
     Hacker's Delight, 2012, section 7-3).
     """
-    found = list(bits)
+    vectors = list(bits)
     for by, mask, pairs in _SWAPS:
         for first, second in pairs:
-            swapped = _swapped(builder, found[first], found[second], by, mask)
-            found[first], found[second] = swapped
-    return found
+            swapped = _swapped(builder, vectors[first], vectors[second], by, mask)
+            vectors[first], vectors[second] = swapped
+    return vectors
 
 
 def _swapped(builder: Builder, a: Value, b: Value, by: int, mask: int) -> tuple[Value, Value]:
-    """Let the bits of b under a mask change places with those of a that are ``by`` higher."""
+    """Exchange the bits of b under a mask with those of a that are ``by`` higher."""
     distance, chosen = (ir.Constant(a.type, [n] * a.type.count) for n in (by, mask))
     different = builder.and_(builder.xor(builder.lshr(a, distance), b), chosen)
     return builder.xor(a, builder.shl(different, distance)), builder.xor(b, different)
@@ -72,11 +72,11 @@ def _interleaved_pairs(builder: Builder, vectors: Sequence[Value], size: int) ->
     """Interleave neighbours in elements of ``size`` bytes, within every 16 bytes: the lower half of
     both, then the upper half.
     """
-    found = []
+    interleaved = []
     for first, second in zip(vectors[::2], vectors[1::2], strict=True):
         for upper in (0, 1):
-            found.append(_unpacked(builder, first, second, size, upper))
-    return found
+            interleaved.append(_unpacked(builder, first, second, size, upper))
+    return interleaved
 
 
 def _unpacked(builder: Builder, first: Value, second: Value, size: int, upper: int) -> Value:

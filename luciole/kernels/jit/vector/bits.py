@@ -105,12 +105,12 @@ def _small(tile: Tile, *_: Kind) -> Tile:
 
 
 Small: TypeAlias = Annotated[Vectors, _small]
-"""Counters as ``xor_popcount`` has them, of so many as a tile."""
+"""Counters of ``xor_popcount``, as many as a tile has."""
 
 
 @emits
 def small_counters(builder: Builder, tile: Vectors) -> Small:
-    """Make what ``xor_popcount`` counts with: bytes at 0, or a tile itself where words are
+    """Make the counters of ``xor_popcount``: bytes at 0, or a tile itself where words are
     counted.
     """
     if LOOKS_UP:
@@ -155,7 +155,7 @@ def _counted(builder: Builder, before: Value, bits: Value) -> Value:
 
 @emits
 def small_added(builder: Builder, tile: Vectors, small: Vectors) -> Same:
-    """Add to each counter of a tile what ``small_counters`` made of it has counted."""
+    """Add to each counter of a tile the count of its ``small_counters``."""
     if not BYTEWISE:
         return small.value
     numbers = [builder.extract_value(small.value, k) for k in range(small.kind.count)]
@@ -170,7 +170,7 @@ def _of_four(builder: Builder, octets: Value) -> Value:
 
 
 def _halves_added(builder: Builder, vector: Value, by: int, mask: int) -> Value:
-    """Add to the numbers under a mask those that stand ``by`` bits above."""
+    """Add to the numbers under a mask the numbers ``by`` bits above."""
     low = builder.and_(vector, splat(builder, ir.Constant(I32, mask)))
     high = builder.lshr(vector, splat(builder, ir.Constant(I32, by)))
     return builder.add(low, builder.and_(high, splat(builder, ir.Constant(I32, mask))))
@@ -209,20 +209,20 @@ def scale_accumulate(builder: Builder, chains: Vectors, tile: Vectors, factors: 
     """
     pixels, planes, weight_planes, vectors = tile.kind.shape
     products = planes * weight_planes
-    found = [builder.extract_value(chains.value, k) for k in range(chains.kind.count)]
+    sums = [builder.extract_value(chains.value, k) for k in range(chains.kind.count)]
     for p, v, k in itertools.product(range(pixels), range(vectors), range(products)):
         counter = builder.extract_value(tile.value, (p * products + k) * vectors + v)
         factor = load(builder, FLOATS, factors, 4 * LANES * (k * vectors + v))
         place = (p * vectors + v) * weight_planes + k % weight_planes
         number = builder.sitofp(counter, FLOATS)
-        found[place] = of_llvm(builder, FMA, number, factor, found[place])
-    return gather(builder, found)
+        sums[place] = of_llvm(builder, FMA, number, factor, sums[place])
+    return gather(builder, sums)
 
 
 @emits
 def joined(builder: Builder, chains: Vectors) -> Joined:
     """Add up the chains of each result."""
     each = chains.kind.shape[2]
-    found = [builder.extract_value(chains.value, k) for k in range(chains.kind.count)]
-    parts = (found[k : k + each] for k in range(0, len(found), each))
+    each_chain = [builder.extract_value(chains.value, k) for k in range(chains.kind.count)]
+    parts = (each_chain[k : k + each] for k in range(0, len(each_chain), each))
     return gather(builder, [functools.reduce(builder.fadd, part) for part in parts])

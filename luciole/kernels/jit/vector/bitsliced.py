@@ -83,12 +83,12 @@ _SUM, _CARRY = 0x96, 0xE8
 def _planes(builder: Builder, counters: Value) -> list[Value]:
     """Take the vectors of a tile apart: one for each bit of the counters."""
     size = COUNTERS // 32
-    found = []
+    planes = []
     for k in range(BITS):
         vector, part = builder.extract_value(counters, k // _TOGETHER), k % _TOGETHER
         order = range(size * part, size * (part + 1))
-        found.append(wide_shuffle(builder, vector, vector, order))
-    return found
+        planes.append(wide_shuffle(builder, vector, vector, order))
+    return planes
 
 
 def _tile(builder: Builder, planes: Sequence[Value]) -> Value:
@@ -214,8 +214,8 @@ def write_counts(builder: Builder, counters: Bits, to: Address) -> None:
 
 
 def lane(vector: int, element: int) -> int:
-    """Return the bit of a row whose counter stands at byte ``16 vector + element`` of what
-    ``write_counts`` writes.
+    """Return the bit of a row whose counter stands at byte ``16 vector + element`` of the output of
+    ``write_counts``.
     """
     if WIDE:
         return 16 * (vector // 4) + 128 * (vector % 4) + element
@@ -227,8 +227,8 @@ def lane(vector: int, element: int) -> int:
 def totals(builder: Builder, rows: Vectors, at: Address, factor: Float32, plus: Float32) -> Same:
     """Load a tile of floats like ``rows`` from an address, times ``factor``, plus ``plus``."""
     factor, plus = splat(builder, factor), splat(builder, plus)
-    given = [load(builder, FLOATS, at, 4 * LANES * k) for k in range(rows.kind.count)]
-    return gather(builder, [of_llvm(builder, FMA, g, factor, plus) for g in given])
+    loaded = [load(builder, FLOATS, at, 4 * LANES * k) for k in range(rows.kind.count)]
+    return gather(builder, [of_llvm(builder, FMA, g, factor, plus) for g in loaded])
 
 
 @emits
@@ -254,14 +254,14 @@ def combine(builder: Builder, rows: Vectors, scales: Address, start: Address) ->
     with scales [vectors, weight planes, 16] and starts [vectors, 16] at addresses.
     """
     vectors, planes = rows.kind.shape
-    found = []
+    sums = []
     for v in range(vectors):
         sum_ = load(builder, FLOATS, start, 4 * LANES * v)
         for k in range(v * planes, (v + 1) * planes):
             scale = load(builder, FLOATS, scales, 4 * LANES * k)
             sum_ = of_llvm(builder, FMA, builder.extract_value(rows.value, k), scale, sum_)
-        found.append(sum_)
-    return gather(builder, found)
+        sums.append(sum_)
+    return gather(builder, sums)
 
 
 @emits

@@ -43,7 +43,7 @@ class SumConstants(Record):
     fine_lower_start: int
     fine_upper_start: int
     fine_half: int
-    """What rounds a division by 2 to the power of ``fine_bits``."""
+    """Addend that rounds a division by 2 to the power of ``fine_bits``."""
     fine_negative: int
     fine_bits: int
     fine_sign: int
@@ -66,7 +66,7 @@ class WideResult(ByteLimits):
 
 
 class WideSum(WideResult):
-    """Constants of ``sum_64`` for such a sum."""
+    """Constants of ``sum_64`` for a sum."""
 
     fine: int
     """The address of an int32 for every byte of the finer operand, as four tables of 256 bytes, the
@@ -99,8 +99,8 @@ def quotients(builder: Builder, x: Vector, count: Int64) -> Vector:
     negative = builder.icmp_signed("<", x, in_all(0))
     size = builder.select(negative, builder.neg(x), x)
     above, below = (builder.sitofp(n, FLOATS) for n in (builder.add(size, half), divisor))
-    found = builder.fptosi(builder.fdiv(above, below), INTS)
-    return gather(builder, [builder.select(negative, builder.neg(found), found)])
+    whole = builder.fptosi(builder.fdiv(above, below), INTS)
+    return gather(builder, [builder.select(negative, builder.neg(whole), whole)])
 
 
 @emits
@@ -128,22 +128,26 @@ def summed(builder: Builder, x: Vector, y: Vector, constants: Address) -> Vector
     ``SumConstants``.
     """
     x, y = (builder.extract_value(v, 0) for v in (x, y))
-    given = _Constants(builder, constants, SumConstants)
-    total = _total(builder, x, y, given)
-    upper = _upper(builder, total, given.long("multiplier"), given.long("addend"))
-    steps = _halved(builder, upper, *given.words("half", "negative", "bits"))
-    return gather(builder, [builder.add(steps, given.word("zero_point"))])
+    parameters = _Constants(builder, constants, SumConstants)
+    total = _total(builder, x, y, parameters)
+    upper = _upper(builder, total, parameters.long("multiplier"), parameters.long("addend"))
+    steps = _halved(builder, upper, *parameters.words("half", "negative", "bits"))
+    return gather(builder, [builder.add(steps, parameters.word("zero_point"))])
 
 
-def _total(builder: Builder, x: Value, y: Value, given: _Constants) -> Value:
+def _total(builder: Builder, x: Value, y: Value, parameters: _Constants) -> Value:
     """Add the coarser operand and the finer one as raised int32, see ``SumConstants``."""
-    coarse = builder.mul(x, given.word("coarse_step"))
-    low = builder.add(builder.mul(y, given.word("fine_lower")), given.word("fine_lower_start"))
-    fine = builder.add(builder.mul(y, given.word("fine_upper")), given.word("fine_upper_start"))
+    coarse = builder.mul(x, parameters.word("coarse_step"))
+    low = builder.add(
+        builder.mul(y, parameters.word("fine_lower")), parameters.word("fine_lower_start")
+    )
+    fine = builder.add(
+        builder.mul(y, parameters.word("fine_upper")), parameters.word("fine_upper_start")
+    )
     fine = builder.add(fine, builder.ashr(low, in_all(11)))
-    fine = _halved(builder, fine, *given.words("fine_half", "fine_negative", "fine_bits"))
-    fine = builder.mul(fine, given.word("fine_sign"))
-    return builder.add(builder.add(coarse, given.word("start")), fine)
+    fine = _halved(builder, fine, *parameters.words("fine_half", "fine_negative", "fine_bits"))
+    fine = builder.mul(fine, parameters.word("fine_sign"))
+    return builder.add(builder.add(coarse, parameters.word("start")), fine)
 
 
 class _Constants:
@@ -208,7 +212,9 @@ def looks_up_many(builder: Builder) -> Truth:
 
 @emits
 def look_up_64(builder: Builder, to: Address, x: Address, table: Address) -> None:
-    """Write what a table of 256 bytes has for each of 64 bytes; only where ``looks_up_many``."""
+    """Look 64 bytes up in a table of 256 bytes and write the results; only where
+    ``looks_up_many``.
+    """
     if not LOOKS_UP_MANY:
         return
     store(builder, _looked_up(builder, _many(builder, x), table, 0), to, align=1)
@@ -221,16 +227,16 @@ def sum_64(
     """Write the sums of 64 bytes of a kind and 64 others. ``constants`` is the address of a
     ``WideSum``.
     """
-    given = _Constants(builder, constants, WideSum)
+    parameters = _Constants(builder, constants, WideSum)
     if LOOKS_UP_MANY:
-        steps = _steps(builder, _sums_by_tables(builder, x, y, given), given)
-        found = packed(builder, steps, 4, Limits(builder, constants))[0]
-        store(builder, found, to, align=1)
+        steps = _steps(builder, _sums_by_tables(builder, x, y, parameters), parameters)
+        results = packed(builder, steps, 4, Limits(builder, constants))[0]
+        store(builder, results, to, align=1)
         return
-    parts = _Constants(builder, given.number("products"), SumConstants)
+    parts = _Constants(builder, parameters.number("products"), SumConstants)
     pairs = _widened(builder, x, y, kind)
     totals = [_total(builder, p, q, parts) for p, q in pairs]
-    _store_steps(builder, totals, given, constants, to)
+    _store_steps(builder, totals, parameters, constants, to)
 
 
 @emits
@@ -240,13 +246,13 @@ def product_64(
     """Write the products of 64 bytes of a kind and 64 others. ``constants`` is the address of a
     ``WideProduct``.
     """
-    given = _Constants(builder, constants, WideProduct)
-    zeros, start = given.words("x_zero", "y_zero"), given.word("start")
+    parameters = _Constants(builder, constants, WideProduct)
+    zeros, start = parameters.words("x_zero", "y_zero"), parameters.word("start")
     totals = []
     for pair in _widened(builder, x, y, kind):
         p, q = (builder.sub(number, zero) for number, zero in zip(pair, zeros, strict=True))
         totals.append(builder.add(builder.mul(p, q), start))
-    _store_steps(builder, totals, given, constants, to)
+    _store_steps(builder, totals, parameters, constants, to)
 
 
 def _widened(builder: Builder, x: Value, y: Value, kind: int) -> list[tuple[Value, Value]]:
@@ -259,13 +265,13 @@ def _widened(builder: Builder, x: Value, y: Value, kind: int) -> list[tuple[Valu
     return list(zip(x_parts, y_parts, strict=True))
 
 
-def _sums_by_tables(builder: Builder, x: Value, y: Value, given: _Constants) -> list[Value]:
-    """Add signed bytes, in the uppermost 8 of 32 bits, scaled by 2^19, and what tables have for the
-    others, in the order of ``packed``.
+def _sums_by_tables(builder: Builder, x: Value, y: Value, parameters: _Constants) -> list[Value]:
+    """Add signed bytes, in the uppermost 8 of 32 bits, scaled by 2^19, and the entries of tables
+    for the others, in the order of ``packed``.
     """
     none = ir.Constant(MANY, None)
-    coarse = builder.xor(_many(builder, x), given.many("coarse_turned"))
-    table, index = given.number("fine"), _many(builder, y)
+    coarse = builder.xor(_many(builder, x), parameters.many("coarse_turned"))
+    table, index = parameters.number("fine"), _many(builder, y)
     fine = [_looked_up(builder, index, table, 256 * plane) for plane in range(4)]
     vectors = zip(
         together(builder, [none, none, none, coarse]), together(builder, fine), strict=True
@@ -274,22 +280,22 @@ def _sums_by_tables(builder: Builder, x: Value, y: Value, given: _Constants) -> 
 
 
 def _store_steps(
-    builder: Builder, totals: list[Value], given: _Constants, limits: Value, to: Value
+    builder: Builder, totals: list[Value], parameters: _Constants, limits: Value, to: Value
 ) -> None:
     """Write four vectors of raised int32 as 64 bytes, steps of the result."""
-    steps = _steps(builder, totals, given)
-    found = packed(builder, steps, 4, Limits(builder, limits))[0]
-    store(builder, in_order(builder, found), to, align=1)
+    steps = _steps(builder, totals, parameters)
+    results = packed(builder, steps, 4, Limits(builder, limits))[0]
+    store(builder, in_order(builder, results), to, align=1)
 
 
-def _steps(builder: Builder, totals: list[Value], given: _Constants) -> Value:
+def _steps(builder: Builder, totals: list[Value], parameters: _Constants) -> Value:
     """Scale raised int32 to steps of the result, see ``fixed_point.rescaled``."""
-    found = []
+    shifted = []
     for total in totals:
-        above = _upper(builder, total, given.long("multiplier"), given.long("addend"))
-        more = builder.lshr(total, in_all(31))
-        found.append(builder.ashr(builder.add(above, more), given.word("bits")))
-    return gather(builder, found)
+        above = _upper(builder, total, parameters.long("multiplier"), parameters.long("addend"))
+        rounds_up = builder.lshr(total, in_all(31))
+        shifted.append(builder.ashr(builder.add(above, rounds_up), parameters.word("bits")))
+    return gather(builder, shifted)
 
 
 def _many(builder: Builder, address: Value) -> Value:
@@ -297,14 +303,14 @@ def _many(builder: Builder, address: Value) -> Value:
     return load(builder, MANY, address, align=1)
 
 
-def _looked_up(builder: Builder, given: Value, table: Value, offset: int) -> Value:
+def _looked_up(builder: Builder, index: Value, table: Value, offset: int) -> Value:
     """Look up each of 64 bytes in a table of 256 bytes, ``offset`` bytes behind an address."""
     quarters = []
     for k in range(4):
         quarters.append(load(builder, MANY, table, offset + 64 * k, align=1))
         quarters[-1].set_metadata("invariant.load", builder.module.add_metadata([]))
-    lower, upper = (_of_two(builder, given, *quarters[k : k + 2]) for k in (0, 2))
-    is_upper = builder.icmp_signed("<", given, ir.Constant(MANY, [0] * 64))
+    lower, upper = (_of_two(builder, index, *quarters[k : k + 2]) for k in (0, 2))
+    is_upper = builder.icmp_signed("<", index, ir.Constant(MANY, [0] * 64))
     return builder.select(is_upper, upper, lower)
 
 

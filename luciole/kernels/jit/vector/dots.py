@@ -138,7 +138,7 @@ def add_centred_dots(
 
 
 def _adding() -> Callable[[Builder, Value, Value, Value], Value]:
-    """Return what the machine adds four products to each lane with."""
+    """Return the function that adds four products to each lane on this machine."""
     if "avx512vnni" in features():
         return _with_vnni
     if "i8mm" in features():
@@ -154,13 +154,14 @@ def _with_vnni(builder: Builder, sums: Value, unsigned: Value, signed: Value) ->
 
 
 def _with_usdot(builder: Builder, sums: Value, unsigned: Value, signed: Value) -> Value:
-    """Add the same products: ``usdot`` of Arm's processors with I8MM."""
+    """Add products of four bytes to each lane: ``usdot`` of Arm's processors with I8MM."""
     return _by_quarters(builder, "usdot", sums, unsigned, signed)
 
 
 def _with_sdot(builder: Builder, sums: Value, unsigned: Value, signed: Value) -> Value:
-    """Add the same products by ``sdot``, which takes signed bytes: those of inputs less 128, and
-    twice 64 of each weight. LLVM writes the latter once for all sums that a weight counts in.
+    """Add products of four bytes to each lane by ``sdot``, which takes signed bytes: inputs less
+    128, and twice 64 times each weight. LLVM writes the latter once for all sums that a weight
+    counts in.
     """
     turned = builder.xor(unsigned, ir.Constant(INTS, [-0x7F7F7F80] * LANES))
     half, share = ir.Constant(INTS, [0x40404040] * LANES), ir.Constant(INTS, None)
@@ -176,11 +177,13 @@ def _by_quarters(builder: Builder, name: str, sums: Value, a: Value, b: Value) -
     function = cgutils.get_or_insert_function(
         builder.module, kind, f"llvm.aarch64.neon.{name}.v4i32.v16i8"
     )
-    found = []
+    results = []
     for first in range(0, LANES, 4):
-        own, *given = (wide_shuffle(builder, v, v, range(first, first + 4)) for v in (sums, a, b))
-        found.append(builder.call(function, [own, *(builder.bitcast(v, sixteen) for v in given)]))
-    p, q, r, s = found
+        own, *factors = (wide_shuffle(builder, v, v, range(first, first + 4)) for v in (sums, a, b))
+        results.append(
+            builder.call(function, [own, *(builder.bitcast(v, sixteen) for v in factors)])
+        )
+    p, q, r, s = results
     lower, upper = (wide_shuffle(builder, x, y, range(8)) for x, y in ((p, q), (r, s)))
     return wide_shuffle(builder, lower, upper, range(LANES))
 
@@ -188,9 +191,9 @@ def _by_quarters(builder: Builder, name: str, sums: Value, a: Value, b: Value) -
 def _with_pairs(
     builder: Builder, sums: Value, unsigned: Value, signed: Value, less: Value | None = None
 ) -> Value:
-    """Add the same products, or those of weights less a number, as two pairs, bytes 0 and 2, and 1
-    and 3, of each lane: ``vpmaddwd``. Products of bytes that ``vpmaddubsw`` pairs may not fit into
-    its 16 bits.
+    """Add products of four bytes to each lane, or with weights less a number, as two pairs, bytes 0
+    and 2, and 1 and 3, of each lane: ``vpmaddwd``. Products of bytes that ``vpmaddubsw`` pairs may
+    not fit into its 16 bits.
 
     LLVM writes the halves of an input or a weight once for all sums that they count in.
     """
@@ -205,8 +208,8 @@ def _with_pairs(
 
 
 def _with_products(builder: Builder, sums: Value, unsigned: Value, signed: Value) -> Value:
-    """Add the same products in plain LLVM, which multiplies 16 bits where it sees that they are
-    enough.
+    """Add products of four bytes to each lane in plain LLVM, which multiplies 16 bits where it sees
+    that they are enough.
     """
     for byte in range(4):
         down, up = (ir.Constant(INTS, [bits] * LANES) for bits in (8 * byte, 24 - 8 * byte))
@@ -238,9 +241,11 @@ def add_taps(
     pieces = at.kind.count // rows
     sums: list[Value] = []
     for row in range(rows):
-        given = [_sixty_four(builder, found[pieces * row : pieces * (row + 1)]) for found in places]
-        given += [ir.Constant(given[0].type, None)] * (vectors - taps)
-        for four, factor in zip(together(builder, given), factors, strict=True):
+        taps_of_row = [
+            _sixty_four(builder, tap[pieces * row : pieces * (row + 1)]) for tap in places
+        ]
+        taps_of_row += [ir.Constant(taps_of_row[0].type, None)] * (vectors - taps)
+        for four, factor in zip(together(builder, taps_of_row), factors, strict=True):
             before = builder.extract_value(tile.value, len(sums))
             sums.append(add(builder, before, four, factor))
     return gather(builder, sums)
@@ -267,10 +272,10 @@ def together(builder: Builder, taps: list[Value]) -> list[Value]:
         return _interleaved(builder, a, b, I32)
     a, b, c, d = taps
     first, second = (_interleaved(builder, *pair, ir.IntType(16)) for pair in ((a, b), (c, d)))
-    found = []
+    transposed = []
     for a, b in zip(first, second, strict=True):
-        found += _interleaved(builder, a, b, I32)
-    return found
+        transposed += _interleaved(builder, a, b, I32)
+    return transposed
 
 
 def _interleaved(builder: Builder, a: Value, b: Value, wider: Form) -> list[Value]:
@@ -279,13 +284,13 @@ def _interleaved(builder: Builder, a: Value, b: Value, wider: Form) -> list[Valu
     """
     count = a.type.count
     part = count // 4
-    found = []
+    halves = []
     for half in (0, 1):
         first = [quarter * part + half * part // 2 for quarter in range(4)]
         order = [f + i + source for f in first for i in range(part // 2) for source in (0, count)]
         turn = wide_shuffle(builder, a, b, order)
-        found.append(builder.bitcast(turn, ir.VectorType(wider, count // 2)))
-    return found
+        halves.append(builder.bitcast(turn, ir.VectorType(wider, count // 2)))
+    return halves
 
 
 @emits
@@ -312,11 +317,13 @@ def scaled(
 
 @emits
 def turn_bytes(builder: Builder, x: Address, to: Address, turned: Int64, vectors: Literal) -> None:
-    """Copy so many (known when a kernel is compiled) times 16 bytes, some of their bits turned."""
+    """Copy ``vectors`` (known when a kernel is compiled) times 16 bytes, some of their bits
+    turned.
+    """
     lanes = LANES * vectors
-    given = load(builder, ir.VectorType(BYTES.element, lanes), x, align=1)
+    octets = load(builder, ir.VectorType(BYTES.element, lanes), x, align=1)
     bits = wide_splat(builder, builder.trunc(turned, BYTES.element), lanes)
-    store(builder, builder.xor(given, bits), to, align=1)
+    store(builder, builder.xor(octets, bits), to, align=1)
 
 
 @emits
@@ -326,5 +333,5 @@ def turn_first_bytes(
     """Copy at most 16 bytes, some of their bits flipped."""
     inside = lanes_before(builder, count, 0)
     bits = wide_splat(builder, builder.trunc(turned, BYTES.element), LANES)
-    given = load_first_bytes(builder, x, inside)
-    store_first_bytes(builder, builder.xor(given, bits), to, count)
+    octets = load_first_bytes(builder, x, inside)
+    store_first_bytes(builder, builder.xor(octets, bits), to, count)

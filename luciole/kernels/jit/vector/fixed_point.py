@@ -39,15 +39,17 @@ SHORT = ir.VectorType(I32, HALF)
 """Half a vector of int32."""
 
 FIXED_BYTES = 20 * LANES
-"""What ``rescaled`` reads for 16 outputs: int64 multipliers and addends of the even ones and of the
-odd ones, then int32 shifts of all.
+"""Bytes that ``rescaled`` reads for 16 outputs: int64 multipliers and addends of the even ones and
+of the odd ones, then int32 shifts of all.
 """
 
 LIFTED_BYTES = FIXED_BYTES + 8 * LANES
-"""The same where sums are lifted: then there are int32 shifts up of all, and what is added next."""
+"""Bytes that ``rescaled`` reads where sums are lifted: FIXED_BYTES, then int32 shifts up of all,
+and addends that come next.
+"""
 
 EXACT_BYTES = 8 * LANES
-"""What ``scaled_exactly`` reads for 16 outputs: factors in double precision."""
+"""Bytes that ``scaled_exactly`` reads for 16 outputs: factors in double precision."""
 
 
 @emits
@@ -70,8 +72,8 @@ def rescaled(builder: Builder, tile: Vectors, constants: Address, lifted: Litera
             sums = _lifted(builder, sums, constants, offset + FIXED_BYTES)
         upper = upper_halves(builder, sums, constants, offset)
         shift = load(builder, INTS, constants, offset + 16 * LANES)
-        more = builder.lshr(sums, ir.Constant(INTS, [31] * LANES))
-        results.append(builder.ashr(builder.add(upper, more), shift))
+        rounds_up = builder.lshr(sums, ir.Constant(INTS, [31] * LANES))
+        results.append(builder.ashr(builder.add(upper, rounds_up), shift))
     return gather(builder, results)
 
 
@@ -91,7 +93,7 @@ def upper_halves(builder: Builder, sums: Value, base: Value, offset: int) -> Val
 
 
 def long_products(builder: Builder, sums: Value, base: Value, offset: int) -> list[Value]:
-    """Compute these products, those of even lanes and those of odd ones."""
+    """Compute these products, of even lanes and of odd ones."""
     low = ir.Constant(LONGS, [0xFFFFFFFF] * HALF)
     pairs = builder.bitcast(sums, LONGS)
     halves = (builder.and_(pairs, low), builder.lshr(pairs, ir.Constant(LONGS, [32] * HALF)))
@@ -131,7 +133,9 @@ def scaled_exactly(builder: Builder, tile: Vectors, factors: Address) -> Same:
 
 
 def exactly_rounded(builder: Builder, tile: Vectors, factors: Value) -> Value:
-    """Do so for sums of int32 or of int64."""
+    """Scale sums of int32 or of int64 to steps of the result in double precision, and round
+    them.
+    """
     vectors = tile.kind.shape[1]
     results = []
     for i in range(tile.kind.count):
@@ -150,9 +154,9 @@ def _rounded_half(builder: Builder, sums: Value, factors: Value, vector: int, ha
     whole = of_llvm(builder, "llvm.trunc.v8f64", steps)
     rest = of_llvm(builder, "llvm.fabs.v8f64", builder.fsub(steps, whole))
     one = of_llvm(builder, "llvm.copysign.v8f64", ir.Constant(DOUBLES, [1.0] * HALF), steps)
-    more = builder.fcmp_ordered(">=", rest, ir.Constant(DOUBLES, [0.5] * HALF))
+    rounds_up = builder.fcmp_ordered(">=", rest, ir.Constant(DOUBLES, [0.5] * HALF))
     return builder.fptosi(
-        builder.fadd(whole, builder.select(more, one, ir.Constant(DOUBLES, None))), SHORT
+        builder.fadd(whole, builder.select(rounds_up, one, ir.Constant(DOUBLES, None))), SHORT
     )
 
 
@@ -162,12 +166,12 @@ def write_bytes(builder: Builder, tile: Vectors, limits: Address, at: Places, co
     where there are more.
     """
     vectors = tile.kind.shape[1]
-    found = packed(builder, tile.value, tile.kind.count, Limits(builder, limits))
+    octets = packed(builder, tile.value, tile.kind.count, Limits(builder, limits))
     places = [
         (builder.extract_value(at.value, i // vectors), i % vectors) for i in range(tile.kind.count)
     ]
     results = [
-        _lanes_of(builder, found[i // 4], _ORDER[LANES * (i % 4) : LANES * (i % 4 + 1)])
+        _lanes_of(builder, octets[i // 4], _ORDER[LANES * (i % 4) : LANES * (i % 4 + 1)])
         for i in range(tile.kind.count)
     ]
     _write(builder, results, places, count, vectors)
@@ -177,18 +181,18 @@ def write_bytes(builder: Builder, tile: Vectors, limits: Address, at: Places, co
 def write_channels(
     builder: Builder, tile: Vectors, limits: Address, at: Places, count: Int64
 ) -> None:
-    """Write rows of 64 bytes, whose vectors are what ``dots.add_taps`` makes, see ``Limits``: whole
-    where there is one address for each, else in pieces of 16, the first ``count`` of each.
+    """Write rows of 64 bytes, whose vectors are from ``dots.add_taps``, see ``Limits``: whole where
+    there is one address for each, else in pieces of 16, the first ``count`` of each.
     """
     rows = tile.kind.shape[0]
-    found = packed(builder, tile.value, tile.kind.count, Limits(builder, limits))
+    octets = packed(builder, tile.value, tile.kind.count, Limits(builder, limits))
     if at.kind.count == rows:
-        for i, result in enumerate(found):
+        for i, result in enumerate(octets):
             store(builder, result, builder.extract_value(at.value, i), align=1)
         return
     places = [(builder.extract_value(at.value, i), 0) for i in range(4 * rows)]
     results = [
-        _lanes_of(builder, found[i // 4], list(range(LANES * (i % 4), LANES * (i % 4 + 1))))
+        _lanes_of(builder, octets[i // 4], list(range(LANES * (i % 4), LANES * (i % 4 + 1))))
         for i in range(4 * rows)
     ]
     _write(builder, results, places, count, 1)
@@ -210,9 +214,9 @@ class Limits:
 
     def __init__(self, builder: Builder, address: Value) -> None:
         def number(name: str, kind: Form, count: int) -> Value:
-            given = load(builder, I64, address, ByteLimits.offset(name))
-            given = builder.trunc(given, kind)
-            return wide_splat(builder, given, count)
+            limit = load(builder, I64, address, ByteLimits.offset(name))
+            limit = builder.trunc(limit, kind)
+            return wide_splat(builder, limit, count)
 
         self.plus = number("zero_point", I16, 2 * LANES)
         self.low, self.high, self.turned = (
@@ -243,13 +247,15 @@ _ORDER = [LANES * (lane // 4 % 4) + 4 * (lane // LANES) + lane % 4 for lane in r
 
 def shorts(builder: Builder, lower: Value, upper: Value) -> Value:
     """Narrow two vectors of int32 to one of int16, saturated."""
-    found = _halved(builder, lower, upper, "packssdw", I16)
-    return _lanes_of(builder, found, [8 * (i % 16 // 4) + 4 * (i // 16) + i % 4 for i in range(32)])
+    halves = _halved(builder, lower, upper, "packssdw", I16)
+    return _lanes_of(
+        builder, halves, [8 * (i % 16 // 4) + 4 * (i // 16) + i % 4 for i in range(32)]
+    )
 
 
-def in_order(builder: Builder, found: Value) -> Value:
+def in_order(builder: Builder, octets: Value) -> Value:
     """Reorder the 64 bytes of ``packed``, vector after vector."""
-    return _lanes_of(builder, found, _ORDER)
+    return _lanes_of(builder, octets, _ORDER)
 
 
 def _with_zero(builder: Builder, a: Value, b: Value, limits: Limits) -> Value:

@@ -57,20 +57,20 @@ def raised_both(builder: Builder, tile: Vectors, x: Address, count: Int64) -> Sa
     numbers above 0, and the magnitudes of those below. As integers they rise with the magnitude,
     infinity and NaN highest.
     """
-    given = _first_floats(builder, x, count)
-    bits = builder.bitcast(given, INTS)
-    turned = builder.bitcast(builder.fneg(given), INTS)
+    numbers = _first_floats(builder, x, count)
+    bits = builder.bitcast(numbers, INTS)
+    turned = builder.bitcast(builder.fneg(numbers), INTS)
     results = []
     for i, number in enumerate((bits, turned)):
         before = builder.extract_value(tile.value, i)
-        more = builder.icmp_signed(">", number, before)
-        results.append(builder.select(more, number, before))
+        larger = builder.icmp_signed(">", number, before)
+        results.append(builder.select(larger, number, before))
     return gather(builder, results)
 
 
 @emits
 def larger_of_both(builder: Builder, tile: Vectors, other: Vectors) -> Same:
-    """Select the larger lanes of two such pairs of vectors."""
+    """Select the larger lanes of two pairs of vectors."""
     results = []
     for i in range(tile.kind.count):
         a, b = (builder.extract_value(value, i) for value in (tile.value, other.value))
@@ -169,11 +169,11 @@ def write_channels_at(
     """
     rows = tile.kind.shape[0]
     low, high = splat(builder, low), splat(builder, high)
-    given = [
+    cut = [
         between(builder, builder.extract_value(tile.value, i), low, high)
         for i in range(tile.kind.count)
     ]
-    results = [v for row in range(rows) for v in _in_order(builder, given[4 * row : 4 * row + 4])]
+    results = [v for row in range(rows) for v in _in_order(builder, cut[4 * row : 4 * row + 4])]
     if at.kind.count == rows:
         for i, result in enumerate(results):
             store(builder, result, builder.extract_value(at.value, i // 4), 4 * LANES * (i % 4))
@@ -190,10 +190,10 @@ def _in_order(builder: Builder, four: list[Value]) -> list[Value]:
         [lane for block in blocks for lane in range(4 * block, 4 * block + 4)]
         for blocks in ((0, 4, 1, 5), (2, 6, 3, 7))
     ]
-    found = []
+    rows = []
     for half in halves:
         first, second = (wide_shuffle(builder, *pair, half) for pair in ((a, b), (c, d)))
         for start in (0, 8):
             order = [*range(start, start + 8), *range(16 + start, 24 + start)]
-            found.append(wide_shuffle(builder, first, second, order))
-    return found
+            rows.append(wide_shuffle(builder, first, second, order))
+    return rows

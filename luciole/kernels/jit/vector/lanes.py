@@ -64,8 +64,8 @@ class Lanes(Number):
 
     def times_plus(self, factor: Lanes | float, summand: Lanes | float) -> Lanes:
         """Compute self * factor + summand, with one rounding where the machine can."""
-        vectors = self.value, self._vector(factor), self._vector(summand)
-        return self.of(of_llvm(self.builder, FMA, *vectors))
+        x, y, z = self.value, self._vector(factor), self._vector(summand)
+        return self.of(of_llvm(self.builder, FMA, x, y, z))
 
     def compared(self, sign: str, other: Lanes | float) -> Lanes:
         """Compare lane by lane; false for NaN."""

@@ -70,8 +70,8 @@ def linear_sum_64(
         if tied:
             total = builder.add(total, builder.ashr(total, in_all(31)))
         steps.append(builder.ashr(builder.add(total, half) if tied else total, bits))
-    found = packed(builder, gather(builder, steps), 4, Limits(builder, constants))[0]
-    store(builder, found, to, align=1)
+    results = packed(builder, gather(builder, steps), 4, Limits(builder, constants))[0]
+    store(builder, results, to, align=1)
 
 
 def _pairs(builder: Builder, x: Value, y: Value, kind: int) -> Iterator[Value]:
@@ -89,12 +89,12 @@ def _pairs(builder: Builder, x: Value, y: Value, kind: int) -> Iterator[Value]:
 
 def _zipped(builder: Builder, x: Value, y: Value) -> list[Value]:
     """Interleave the bytes of each 128 bits of two vectors: the lower 64, and the upper ones."""
-    found = []
+    halves = []
     for half in (0, LANES // 2):
         lanes = (LANES * (k // LANES) + half + k % LANES // 2 for k in range(MANY.count))
         order = [lane + MANY.count * (k % 2) for k, lane in enumerate(lanes)]
-        found.append(wide_shuffle(builder, x, y, order))
-    return found
+        halves.append(wide_shuffle(builder, x, y, order))
+    return halves
 
 
 def _field(builder: Builder, address: Value, name: str) -> Value:

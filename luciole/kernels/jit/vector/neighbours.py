@@ -54,8 +54,8 @@ def mix_signed(
         factor = splat(builder, builder.trunc(share, I32))
         part = builder.mul(pair_products(builder, pairs, rows), factor)
         total = part if total is None else builder.add(total, part)
-    more = builder.add(builder.ashr(total, in_all(31)), in_all(1 << (bits - 1)))
-    steps = builder.ashr(builder.add(total, more), in_all(bits))
+    rounding = builder.add(builder.ashr(total, in_all(31)), in_all(1 << (bits - 1)))
+    steps = builder.ashr(builder.add(total, rounding), in_all(bits))
     _store(builder, _narrowed(builder, steps, signed=True), to, count)
 
 
@@ -113,13 +113,13 @@ def _store(builder: Builder, value: Value, address: Value, count: int) -> None:
 
 
 def _pieces(count: int) -> list[tuple[int, int]]:
-    """Cut so many bytes into integers: the first byte of each, and its size."""
-    found, first = [], 0
+    """Cut ``count`` bytes into integers: the first byte of each, and its size."""
+    pieces, first = [], 0
     for size in (8, 4, 2, 1):
         if count & size:
-            found.append((first, size))
+            pieces.append((first, size))
             first += size
-    return found
+    return pieces
 
 
 def _narrowed(builder: Builder, steps: Value, *, signed: bool) -> Value:

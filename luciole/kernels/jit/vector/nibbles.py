@@ -22,7 +22,7 @@ from luciole.kernels.jit.vector.vectors import (
 )
 
 SIGN = 8
-"""What makes integers from -8 to 7 nibbles without a sign."""
+"""Number that makes integers from -8 to 7 nibbles without a sign."""
 
 
 @emits
@@ -40,10 +40,10 @@ def add_nibbles(
     for address in behind(builder, at, offset):
         numbers = [splat(builder, load(builder, F32, address, 4 * k)) for k in (0, 1)]
         for pair in pairs:
-            found = builder.extract_value(tile.value, len(results))
+            sum_ = builder.extract_value(tile.value, len(results))
             for number, weight in zip(numbers, pair, strict=True):
-                found = of_llvm(builder, FMA, number, weight, found)
-            results.append(found)
+                sum_ = of_llvm(builder, FMA, number, weight, sum_)
+            results.append(sum_)
     return gather(builder, results)
 
 

@@ -61,7 +61,7 @@ class _AddressesModel(models.PrimitiveModel):  # type: ignore[misc]  # numba is 
 Places: TypeAlias = Operand[Addresses]
 
 Pixels: TypeAlias = Annotated[Places, lambda count, *_: Addresses(count)]
-"""As many addresses as the first operand, a ``Literal``, says."""
+"""Addresses of pixels, as many as the first operand, a ``Literal``, says."""
 
 Place: TypeAlias = Annotated[Places, Addresses(1)]
 """A single address."""
@@ -70,14 +70,14 @@ Place: TypeAlias = Annotated[Places, Addresses(1)]
 @emits
 def pixels(builder: Builder, count: Literal, base: Address, table: Address, unit: Int64) -> Pixels:
     """Compute addresses of ``count`` (known when a kernel is compiled) pixels, by int32 distances
-    from ``base`` in units of so many bytes that stand at ``table``.
+    from ``base`` in units of ``unit`` bytes that stand at ``table``.
     """
-    found = ir.Constant(ir.ArrayType(I64, count), ir.Undefined)
+    array = ir.Constant(ir.ArrayType(I64, count), ir.Undefined)
     for i in range(count):
         distance = builder.sext(load(builder, I32, table, 4 * i), I64)
         address = builder.add(base, builder.mul(distance, unit))
-        found = builder.insert_value(found, address, i)
-    return found
+        array = builder.insert_value(array, address, i)
+    return array
 
 
 @emits
@@ -91,11 +91,11 @@ def side_by_side(builder: Builder, count: Literal, at: Places, step: Int64) -> P
     """Compute addresses of ``count`` (known when a kernel is compiled) pixels from the first one of
     ``at`` on, ``step`` bytes from one to the next.
     """
-    found = ir.Constant(ir.ArrayType(I64, count), ir.Undefined)
+    array = ir.Constant(ir.ArrayType(I64, count), ir.Undefined)
     places = addresses(builder, builder.extract_value(at.value, 0), step, count)
     for i, place in enumerate(places):
-        found = builder.insert_value(found, place, i)
-    return found
+        array = builder.insert_value(array, place, i)
+    return array
 
 
 def repeated(builder: Builder, form: Form, pixels: int, vectors: int, start: Value) -> Value:
@@ -144,8 +144,8 @@ def add_words(
     weights: Value,
     add: Callable[[Builder, Value, Value, Value], Value],
 ) -> Value:
-    """Add to each pixel's row of a tile what ``add`` makes of the sum so far, of the pixel's own
-    four bytes, ``offset`` bytes behind its address, and of each vector of the four bytes of 16
+    """Replace each pixel's row of a tile by the result of ``add`` for the sum so far, the pixel's
+    own four bytes, ``offset`` bytes behind its address, and each vector of the four bytes of 16
     outputs at ``weights``.
     """
     vectors = tile.kind.shape[1]

@@ -126,7 +126,7 @@ def _code_bits(
     builder: Builder, x: Value, limits: Sequence[Value], codes: Sequence[Value]
 ) -> list[Value]:
     """Find the bits of the code of each ``x``, lowest first."""
-    found: list[Value] = []
+    bits: list[Value] = []
     left = list(limits)
     while left:
         middle = len(left) // 2
@@ -134,10 +134,10 @@ def _code_bits(
         left = _selected(builder, above, left[:middle], left[middle + 1 :])
         half = len(codes) // 2
         codes = _selected(builder, above, codes[:half], codes[half:])
-        found.append(above)
+        bits.append(above)
     if not codes:
-        return found[::-1]
-    return [_bit(builder, codes[0], ir.Constant(I32, i)) for i in range(len(found))]
+        return bits[::-1]
+    return [_bit(builder, codes[0], ir.Constant(I32, i)) for i in range(len(bits))]
 
 
 def _selected(

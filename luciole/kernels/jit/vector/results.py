@@ -29,7 +29,7 @@ def between(builder: Builder, value: Value, low: Value, high: Value) -> Value:
 def store_rows(
     builder: Builder, values: Sequence[Value], starts: Sequence[Value], vectors: int, count: Value
 ) -> None:
-    """Write rows of so many vectors of floats to an address each: their first ``count`` floats
+    """Write rows of ``vectors`` vectors of floats to an address each: their first ``count`` floats
     where they have more.
     """
     places = [(start, v) for start in starts for v in range(vectors)]

@@ -27,7 +27,7 @@ from luciole.kernels.jit.vector.vectors import (
 )
 
 MOST_STEPS = 1024.0
-"""So many steps are cut off whatever the zero point."""
+"""Number of steps that are cut off whatever the zero point."""
 
 DOUBT = 2.0**-12
 """Quotients below ``MOST_STEPS`` by way of the reciprocal are closer than this to the right ones:
@@ -54,8 +54,8 @@ def quantize_64(builder: Builder, to: Address, x: Address, constants: Address) -
         splat(builder, load(builder, F32, constants, Grid64.offset(name)))
         for name in ("scale", "inverse", "trusted")
     )
-    given = [load(builder, FLOATS, x, 4 * LANES * k) for k in range(4)]
-    guesses = [_guess(builder, vector, inverse, trusted) for vector in given]
+    numbers = [load(builder, FLOATS, x, 4 * LANES * k) for k in range(4)]
+    guesses = [_guess(builder, vector, inverse, trusted) for vector in numbers]
     doubts = guesses[0][1]
     for _, doubt in guesses[1:]:
         doubts = builder.or_(doubts, doubt)
@@ -64,7 +64,7 @@ def quantize_64(builder: Builder, to: Address, x: Address, constants: Address) -
     with builder.if_then(
         builder.icmp_unsigned("!=", some, ir.Constant(some.type, 0)), likely=False
     ):
-        exact = [_exact(builder, vector, scale) for vector in given]
+        exact = [_exact(builder, vector, scale) for vector in numbers]
         divided = builder.block
     steps = []
     for (guess, _), number in zip(guesses, exact, strict=True):
@@ -72,8 +72,8 @@ def quantize_64(builder: Builder, to: Address, x: Address, constants: Address) -
         steps[-1].add_incoming(guess, begin)
         steps[-1].add_incoming(number, divided)
     limits = Limits(builder, constants)
-    found = in_order(builder, packed(builder, gather(builder, steps), 4, limits)[0])
-    store(builder, found, to, align=1)
+    results = in_order(builder, packed(builder, gather(builder, steps), 4, limits)[0])
+    store(builder, results, to, align=1)
 
 
 @emits
@@ -92,15 +92,15 @@ def quantize_32(
     """
     scale, least, most, half = (splat(builder, n) for n in (scale, least, most, half))
     zero = splat(builder, builder.trunc(zero_point, I32))
-    found = []
+    halves = []
     for k in range(2):
         steps = builder.fdiv(load(builder, FLOATS, x, 4 * LANES * k), scale)
         away = of_llvm(builder, "llvm.copysign.v16f32", half, steps)
         steps = builder.fadd(steps, away)
         steps = builder.select(builder.fcmp_ordered(">", steps, least), steps, least)
         steps = builder.select(builder.fcmp_ordered("<", steps, most), steps, most)
-        found.append(builder.add(builder.fptosi(steps, INTS), zero))
-    lower, upper = found
+        halves.append(builder.add(builder.fptosi(steps, INTS), zero))
+    lower, upper = halves
     store(builder, shorts(builder, lower, upper), to, align=1)
 
 
@@ -118,10 +118,10 @@ def _exact(builder: Builder, x: Value, scale: Value) -> Value:
     size = of_llvm(builder, "llvm.fabs.v16f32", steps)
     size = builder.select(builder.fcmp_ordered("<", size, _all(MOST_STEPS)), size, _all(MOST_STEPS))
     whole = of_llvm(builder, "llvm.trunc.v16f32", size)
-    more = builder.fcmp_ordered(">=", builder.fsub(size, whole), _all(0.5))
-    found = builder.fadd(whole, builder.select(more, _all(1.0), _all(0.0)))
+    rounds_up = builder.fcmp_ordered(">=", builder.fsub(size, whole), _all(0.5))
+    whole_steps = builder.fadd(whole, builder.select(rounds_up, _all(1.0), _all(0.0)))
     negative = builder.fcmp_unordered("<", steps, _all(0.0))
-    return builder.fptosi(builder.select(negative, builder.fneg(found), found), INTS)
+    return builder.fptosi(builder.select(negative, builder.fneg(whole_steps), whole_steps), INTS)
 
 
 def _all(number: float) -> Value:

@@ -43,17 +43,19 @@ from luciole.kernels.jit.vector.vectors import (
 )
 
 ONCE_BYTES = 20 * LANES
-"""What ``rescaled_once`` reads for 16 outputs: int64 multipliers and addends of the even ones and
-of the odd ones, then int32 shifts of all.
+"""Bytes that ``rescaled_once`` reads for 16 outputs: int64 multipliers and addends of the even ones
+and of the odd ones, then int32 shifts of all.
 """
 
 SHIFTED_BYTES = 28 * LANES
-"""What ``rescaled_by_shifts`` reads: multipliers, addends and int64 shifts in the same order, then
-what is taken off.
+"""Bytes that ``rescaled_by_shifts`` reads: multipliers, addends and int64 shifts in the same order,
+then the numbers that are taken off.
 """
 
 LONG_BYTES = 24 * LANES
-"""What ``rescaled_longs`` reads for 16 outputs: int64 multipliers, halves of steps, and shifts."""
+"""Bytes that ``rescaled_longs`` reads for 16 outputs: int64 multipliers, halves of steps, and
+shifts.
+"""
 
 Zeros: TypeAlias = Annotated[Vectors, lambda pixels, vectors: Tile(types.int32, pixels, vectors)]
 
@@ -117,8 +119,8 @@ def with_integers(builder: Builder, tile: Vectors, integers: Vectors) -> Same:
     """Add a tile of int32 to one of int64."""
     sums = []
     for i in range(tile.kind.count):
-        more = builder.sext(builder.extract_value(integers.value, i), LONGS)
-        sums.append(builder.add(builder.extract_value(tile.value, i), more))
+        addend = builder.sext(builder.extract_value(integers.value, i), LONGS)
+        sums.append(builder.add(builder.extract_value(tile.value, i), addend))
     return gather(builder, sums)
 
 
@@ -154,8 +156,8 @@ def rescaled_by_shifts(builder: Builder, tile: Vectors, constants: Address) -> S
         )
         a, b = (builder.bitcast(v, INTS) for v in (even, odd))
         order = [2 * (lane // 2) + LANES * (lane % 2) for lane in range(LANES)]
-        more = load(builder, INTS, constants, offset + 24 * LANES)
-        results.append(builder.sub(wide_shuffle(builder, a, b, order), more))
+        excess = load(builder, INTS, constants, offset + 24 * LANES)
+        results.append(builder.sub(wide_shuffle(builder, a, b, order), excess))
     return gather(builder, results)
 
 
@@ -192,7 +194,7 @@ def write_shorts(
     """
     pixels, vectors = tile.kind.shape
     limits = [wide_splat(builder, builder.trunc(n, I16), LANES) for n in (low, high)]
-    found = [
+    results = [
         _cut(
             builder,
             builder.trunc(saturated(builder, builder.extract_value(tile.value, i)), SHORTS),
@@ -201,7 +203,9 @@ def write_shorts(
         for i in range(tile.kind.count)
     ]
     starts = [builder.extract_value(at.value, p) for p in range(pixels)]
-    _write(builder, found, [(start, v) for start in starts for v in range(vectors)], count, vectors)
+    _write(
+        builder, results, [(start, v) for start in starts for v in range(vectors)], count, vectors
+    )
 
 
 def saturated(builder: Builder, x: Value) -> Value:
@@ -219,7 +223,7 @@ def _cut(builder: Builder, x: Value, low: Value, high: Value) -> Value:
 
 def _write(
     builder: Builder,
-    found: list[Value],
+    results: list[Value],
     places: list[tuple[Value, int]],
     count: Value,
     vectors: int,
@@ -228,10 +232,10 @@ def _write(
     full = builder.icmp_signed(">=", count, ir.Constant(count.type, LANES * vectors))
     with builder.if_else(full) as (everything, rest):
         with everything:
-            for value, (start, v) in zip(found, places, strict=True):
+            for value, (start, v) in zip(results, places, strict=True):
                 store(builder, value, start, 2 * LANES * v, align=1)
         with rest:
-            for value, (start, v) in zip(found, places, strict=True):
+            for value, (start, v) in zip(results, places, strict=True):
                 there = builder.add(start, ir.Constant(start.type, 2 * LANES * v))
                 store_first_shorts(builder, value, there, count, LANES * v)
 
@@ -246,19 +250,18 @@ ROW = ir.VectorType(I16, 2 * LANES)
 def write_short_channels(
     builder: Builder, tile: Vectors, low: Int64, high: Int64, at: Places, count: Int64
 ) -> None:
-    """Write rows of 32 int16, whose two vectors are what ``dots.add_taps`` makes, cut off at two
-    limits: whole where there is one address for each, else in pieces of 8, the first ``count`` of
-    each.
+    """Write rows of 32 int16, whose two vectors are from ``dots.add_taps``, cut off at two limits:
+    whole where there is one address for each, else in pieces of 8, the first ``count`` of each.
     """
     limits = [wide_splat(builder, builder.trunc(n, I16), 2 * LANES) for n in (low, high)]
-    found = []
+    rows = []
     for first in range(0, tile.kind.count, 2):
         a, b = (saturated(builder, builder.extract_value(tile.value, first + v)) for v in (0, 1))
         narrow = builder.trunc(wide_shuffle(builder, a, b, _IN_ORDER), ROW)
-        found.append(_cut(builder, narrow, *limits))
+        rows.append(_cut(builder, narrow, *limits))
     for i in range(at.kind.count):
-        address, row = builder.extract_value(at.value, i), found[i * len(found) // at.kind.count]
-        if at.kind.count == len(found):
+        address, row = builder.extract_value(at.value, i), rows[i * len(rows) // at.kind.count]
+        if at.kind.count == len(rows):
             store(builder, row, address, align=1)
         else:
             _write_piece(builder, row, i % 4, address, count)
@@ -321,8 +324,8 @@ def shares(builder: Builder, x: Vector, count: Int64) -> Vector:
     negative = builder.icmp_signed("<", x, ir.Constant(INTS, [0] * LANES))
     size = builder.add(builder.select(negative, builder.neg(x), x), half)
     below = builder.sitofp(splat(builder, divisor), DOUBLES)
-    found = builder.fptosi(builder.fdiv(builder.sitofp(size, DOUBLES), below), INTS)
-    return gather(builder, [builder.select(negative, builder.neg(found), found)])
+    whole = builder.fptosi(builder.fdiv(builder.sitofp(size, DOUBLES), below), INTS)
+    return gather(builder, [builder.select(negative, builder.neg(whole), whole)])
 
 
 @emits

@@ -25,12 +25,12 @@ from luciole.kernels.jit.vector.vectors import (
 )
 
 MOST_SMALL = (2**15 - 1) // 255
-"""What magnitudes of weights may add up to where sums of their products with bytes are int16."""
+"""Largest sum of magnitudes of weights for which sums of their products with bytes are int16."""
 
 BYTE = ir.IntType(8)
 
 Compute: TypeAlias = Callable[..., Value]
-"""What writes the code of one half of a vector."""
+"""Function that writes the code of one half of a vector."""
 
 ONES = ir.Constant(ir.VectorType(I16, LANES), [1] * LANES)
 
@@ -54,11 +54,11 @@ def add_small_dots(
 @emits
 def with_small_sums(builder: Builder, tile: Vectors, small: Vectors) -> Same:
     """Add both int16 of each lane of another tile to the int32 of one."""
-    found = []
+    sums = []
     for i in range(tile.kind.count):
         pair = (builder.extract_value(t.value, i) for t in (tile, small))
-        found.append(_both(builder, _pairs, *pair))
-    return gather(builder, found)
+        sums.append(_both(builder, _pairs, *pair))
+    return gather(builder, sums)
 
 
 @emits
@@ -67,11 +67,11 @@ def cleared(_: Builder, tile: Vectors) -> Same:
     return ir.Constant(tile.value.type, None)
 
 
-def _both(builder: Builder, compute: Compute, *given: Value) -> Value:
+def _both(builder: Builder, compute: Compute, *operands: Value) -> Value:
     """Compute on both halves of vectors of 16 lanes, which AVX2 has a register for each of."""
     parts = [list(range(first, first + LANES // 2)) for first in (0, LANES // 2)]
     low, high = (
-        compute(builder, *[wide_shuffle(builder, v, v, lanes) for v in given]) for lanes in parts
+        compute(builder, *[wide_shuffle(builder, v, v, lanes) for v in operands]) for lanes in parts
     )
     return wide_shuffle(builder, low, high, list(range(LANES)))
 
@@ -83,9 +83,9 @@ def _with_products(builder: Builder, sums: Value, unsigned: Value, signed: Value
 
 def _products(builder: Builder, sums: Value, unsigned: Value, signed: Value) -> Value:
     """Add two sums of two products to each lane."""
-    given = (_cast(builder, v, BYTE) for v in (unsigned, signed))
-    found = _called(builder, "pmadd.ub.sw", I16, *given)
-    return builder.bitcast(builder.add(_cast(builder, sums, I16), found), sums.type)
+    factors = (_cast(builder, v, BYTE) for v in (unsigned, signed))
+    products = _called(builder, "pmadd.ub.sw", I16, *factors)
+    return builder.bitcast(builder.add(_cast(builder, sums, I16), products), sums.type)
 
 
 def _pairs(builder: Builder, sums: Value, small: Value) -> Value:
@@ -98,9 +98,9 @@ def _cast(builder: Builder, value: Value, element: Form) -> Value:
     return builder.bitcast(value, ir.VectorType(element, 16 * LANES // element.width))
 
 
-def _called(builder: Builder, name: str, element: Form, *given: Value) -> Value:
+def _called(builder: Builder, name: str, element: Form, *operands: Value) -> Value:
     """Call an instruction of AVX2."""
     result = ir.VectorType(element, 16 * LANES // element.width)
-    kind = ir.FunctionType(result, [v.type for v in given])
+    kind = ir.FunctionType(result, [v.type for v in operands])
     function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.x86.avx2.{name}")
-    return builder.call(function, list(given))
+    return builder.call(function, list(operands))

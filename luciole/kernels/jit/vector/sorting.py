@@ -53,7 +53,9 @@ def sort_word(
 def _append_32(
     builder: Builder, numbers: Value, members: Value, start: Value, length: Value
 ) -> None:
-    """Append those of 32 numbers whose bit is set to a list whose length stands at an address."""
+    """Append the members among 32 numbers, whose bit is set, to a list whose length stands at an
+    address.
+    """
     count = load(builder, I64, length)
     _store_halves(builder, _compressed(builder, numbers, members), _end(builder, start, count))
     store(builder, builder.add(count, builder.zext(builder.ctpop(members), I64)), length)
@@ -62,7 +64,7 @@ def _append_32(
 def _append_some(
     builder: Builder, numbers: Value, members: Value, start: Value, length: Value
 ) -> None:
-    """Append them where there are any: often neighbours are all on one level."""
+    """Append the members where there are any: often neighbours are all on one level."""
     with builder.if_then(builder.icmp_unsigned("!=", members, ir.Constant(I32, 0))):
         _append_eights(builder, numbers, members, start, length)
 
@@ -70,14 +72,14 @@ def _append_some(
 def _append_eights(
     builder: Builder, numbers: Value, members: Value, start: Value, length: Value
 ) -> None:
-    """Append them 8 at a time, by a table of which bits of a byte are set."""
+    """Append the members 8 at a time, by a table of the set bits of a byte."""
     table, count = _table(builder), load(builder, I64, length)
     for eight in range(0, 2 * LANES, _AT_ONCE):
         byte = builder.trunc(builder.lshr(members, ir.Constant(I32, eight)), _I8)
         row = builder.shl(builder.zext(byte, I64), ir.Constant(I64, 3))
-        found = load(builder, ir.VectorType(_I8, _AT_ONCE), builder.add(table, row), align=8)
+        places = load(builder, ir.VectorType(_I8, _AT_ONCE), builder.add(table, row), align=8)
         moved = builder.add(numbers, ir.Constant(numbers.type, [eight] * _AT_ONCE))
-        chosen = builder.add(builder.zext(found, numbers.type), moved)
+        chosen = builder.add(builder.zext(places, numbers.type), moved)
         _store_halves(builder, chosen, _end(builder, start, count))
         count = builder.add(count, builder.zext(builder.ctpop(byte), I64))
     store(builder, count, length)
@@ -90,7 +92,7 @@ def _end(builder: Builder, start: Value, count: Value) -> Value:
 def _table(builder: Builder) -> Value:
     """Return the address of a constant [256, 8]: the places of a byte's set bits, and zeros."""
     places = [[k for k in range(8) if byte >> k & 1] for byte in range(256)]
-    filled = [(found + 8 * [0])[:8] for found in places]
+    filled = [(of_byte + 8 * [0])[:8] for of_byte in places]
     kind = ir.ArrayType(_I8, 8 * 256)
     constant = ir.Constant(kind, [place for row in filled for place in row])
     table = cgutils.global_constant(builder, "places_of_set_bits", constant)
@@ -112,15 +114,15 @@ def _above(builder: Builder, x: Value, thresholds: Value, level: int) -> Value:
 
 
 def _compressed(builder: Builder, numbers: Value, members: Value) -> Value:
-    """Move those of 32 integers whose bit is set next to each other: ``vpcompressw``."""
+    """Move the members among 32 integers, whose bit is set, next to each other: ``vpcompressw``."""
     chosen = builder.bitcast(members, ir.VectorType(ir.IntType(1), 2 * LANES))
-    given = [numbers, ir.Constant(_HALVES, None), chosen]
+    operands = [numbers, ir.Constant(_HALVES, None), chosen]
     function = cgutils.get_or_insert_function(
         builder.module,
-        ir.FunctionType(_HALVES, [a.type for a in given]),
+        ir.FunctionType(_HALVES, [a.type for a in operands]),
         "llvm.x86.avx512.mask.compress.v32i16",
     )
-    return builder.call(function, given)
+    return builder.call(function, operands)
 
 
 def _store_halves(builder: Builder, vector: Value, address: Value) -> None:

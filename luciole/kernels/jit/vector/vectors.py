@@ -24,7 +24,7 @@ DOUBLES = ir.VectorType(F64, LANES)
 SHORTS, LONGS = ir.VectorType(I16, LANES), ir.VectorType(I64, LANES)
 BYTES = ir.VectorType(ir.IntType(8), LANES)
 SHORT_PAIRS = ir.VectorType(ir.IntType(16), 2 * LANES)
-"""As many bits as one of INTS."""
+"""Vector of 16 pairs of int16, as wide as one of INTS."""
 
 
 class Tile(types.Type):  # type: ignore[misc]  # numba is not typed
@@ -60,7 +60,7 @@ Same: TypeAlias = Annotated[Vectors, same]
 
 def shaped(element: Kind) -> Callable[..., Tile]:
     """Return the type of a tile with the shape that a function's ``Literal`` operands say."""
-    return lambda *given: Tile(element, *(n for n in given if isinstance(n, int)))
+    return lambda *operands: Tile(element, *(n for n in operands if isinstance(n, int)))
 
 
 Ints: TypeAlias = Annotated[Vectors, shaped(types.int32)]
@@ -135,8 +135,8 @@ def of_llvm(builder: Builder, name: str, *args: Value) -> Value:
 def by_halves(builder: Builder, name: str, result: Form, a: Value, b: Value) -> Value:
     """Call an AVX2 instruction for the lower and the upper half of two vectors of 512 bits."""
     half = a.type.count // 2
-    given = ir.VectorType(a.type.element, half)
-    kind = ir.FunctionType(ir.VectorType(result.element, result.count // 2), [given, given])
+    operand = ir.VectorType(a.type.element, half)
+    kind = ir.FunctionType(ir.VectorType(result.element, result.count // 2), [operand, operand])
     function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.x86.avx2.{name}")
     halves = []
     for lanes in (range(half), range(half, 2 * half)):

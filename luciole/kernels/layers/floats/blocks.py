@@ -42,7 +42,7 @@ row took 0.8 of the floats' time, 1024 x 1024 ones 1.8 times it (AVX2).
 """
 
 PAIR_CYCLES = 2
-"""What a pair of weights costs beside its products, in those of one channel."""
+"""Cycles of a pair of weights besides its products, in those of one channel."""
 
 
 class BlockRecord(Tiled):
@@ -61,15 +61,15 @@ class BlockRecord(Tiled):
     outputs: int
 
 
-def takes(found: Blockwise) -> bool:
-    """Return whether the kernel is for such blocks: of nibbles without zero points."""
-    whole = found.size % PAIR == 0 and not found.points.any()
-    return found.dtype == TensorType.INT4 and whole
+def takes(blocks: Blockwise) -> bool:
+    """Return whether the kernel reads these blocks: of nibbles without zero points."""
+    whole = blocks.size % PAIR == 0 and not blocks.points.any()
+    return blocks.dtype == TensorType.INT4 and whole
 
 
 def pays(rows: int, weights: int) -> bool:
-    """Return whether so many weights are not better made floats when a model is planned: few rows
-    wait for memory, not for their products, where floats are more than caches hold.
+    """Return whether ``weights`` weights are not better made floats when a model is planned: few
+    rows wait for memory, not for their products, where floats are more than caches hold.
     """
     return rows <= FEW_ROWS and 4 * weights >= LARGE
 
@@ -113,9 +113,9 @@ class BlockLayer:
         """Multiply rows by weights, ``codes`` [outputs, n] of ``blocks``."""
         (rows, n), outputs = self.x.shape, len(codes)
         geometry = Geometry.of_rows(rows, n)
-        found = cases(geometry.rows, geometry.columns)
-        tiling = Tiling.of(found, outputs, n)
-        cut = tables(found, tiling.pixels, (n, outputs), tiling.few, SMALL)
+        windows = cases(geometry.rows, geometry.columns)
+        tiling = Tiling.of(windows, outputs, n)
+        cut = tables(windows, tiling.pixels, (n, outputs), tiling.few, SMALL)
         record = self._record(codes, blocks, bias, tiling.lanes)
         parts = [
             self._part(tiling, table, size, record, first)
@@ -123,13 +123,15 @@ class BlockLayer:
             for size, table in zip((tiling.pixels, SMALL), cut, strict=True)
             if len(table)
         ]
-        cycles = tiling.cycles(found, outputs, n) * (PAIR_CYCLES + rows) / rows
+        cycles = tiling.cycles(windows, outputs, n) * (PAIR_CYCLES + rows) / rows
         return in_sequence(parts, self.memory, cycles)
 
     def _record(
         self, codes: Array, blocks: Blockwise, bias: Array | None, lanes: int
     ) -> BlockRecord:
-        """Pack what kernels read, by blocks of outputs; the record is that of the first one."""
+        """Pack the operands of kernels, by blocks of outputs; the record is that of the first
+        one.
+        """
         outputs, n = codes.shape
         count, each = -(-outputs // lanes), n // blocks.size
         nibbles = (codes.astype(np.int64) + SIGN).astype(np.uint8).reshape(outputs, -1, PAIR)

@@ -127,9 +127,9 @@ def by_lanes(array: Array, lanes: int) -> Array:
 
 
 def starts(bias: Array | None, groups: int, outputs: int) -> Array:
-    """Return what sums begin with, [groups, outputs]."""
-    given = np.zeros(groups * outputs, np.float32) if bias is None else bias
-    return given.reshape(groups, outputs)
+    """Return the starts of sums, [groups, outputs]."""
+    biases = np.zeros(groups * outputs, np.float32) if bias is None else bias
+    return biases.reshape(groups, outputs)
 
 
 class Tiles(NamedTuple):
@@ -159,7 +159,7 @@ class FloatLayer:
     """Outputs in one block of a convolution; weights stand as [blocks, taps, depth, lanes]."""
 
     def __post_init__(self) -> None:
-        """Find what the activation does, for all parts."""
+        """Find the limits of the activation, for all parts."""
         self._tanh = int(self.activation == TANH)
         low, high = ACTIVATIONS[self.activation]
         self._limits = self.memory.record(Clamp(low=low, high=high))
@@ -168,9 +168,9 @@ class FloatLayer:
         """Compute windows over groups of channels. ``weights`` are [groups, o, taps, depth]."""
         g = self.geometry
         groups, outputs, taps, depth = weights.shape
-        found = cases(g.rows, g.columns)
-        tiling = Tiling.of(found, outputs, depth)
-        cut = tables(found, tiling.pixels, (g.channels, groups * outputs), tiling.few, SMALL)
+        windows = cases(g.rows, g.columns)
+        tiling = Tiling.of(windows, outputs, depth)
+        cut = tables(windows, tiling.pixels, (g.channels, groups * outputs), tiling.few, SMALL)
         kinds = [
             (loops.windows(pixels, tiling.vectors, self._tanh), self._tiles(table, pixels))
             for pixels, table in zip((tiling.pixels, SMALL), cut, strict=True)
@@ -186,7 +186,7 @@ class FloatLayer:
                 self._add(kernel, moves, tiles, walk, block, (depth, block[-1]))
             weights_at += taps * size
             starts_at += 4 * lanes
-        return self._step(groups * tiling.cycles(found, outputs, depth))
+        return self._step(groups * tiling.cycles(windows, outputs, depth))
 
     def depthwise(self, weights: Array, bias: Array | None) -> NativeStep:
         """Compute windows over each channel. ``weights`` are [channels, taps]; neighbouring pixels
@@ -206,12 +206,12 @@ class FloatLayer:
         return self._step(tiling.depthwise_cycles(whole, vectors))
 
     def _whole_channels(
-        self, found: Sequence[Case], tiling: Tiling, weights: Array, starts: Array
+        self, windows: Sequence[Case], tiling: Tiling, weights: Array, starts: Array
     ) -> None:
         """Add parts for all channels that fill vectors."""
         channels, taps = len(weights) // LANES * LANES, weights.shape[1]
         size = 4 * tiling.lanes
-        table, _ = tables(found, tiling.pixels, (self.geometry.channels,) * 2)
+        table, _ = tables(windows, tiling.pixels, (self.geometry.channels,) * 2)
         packed = self._packed(weights[None, :channels, :, None], starts[:, :channels], tiling.lanes)
         walk = self._walk(size, block=taps * size)
         kernel = loops.channels(tiling.pixels, tiling.vectors, self._tanh)
@@ -220,11 +220,11 @@ class FloatLayer:
         tiles = self._tiles(table, tiling.pixels)
         self._add(kernel, (0, 0), tiles, walk, (*packed, blocks), touched)
 
-    def _last_channels(self, found: Sequence[Case], weights: Array, starts: Array) -> None:
+    def _last_channels(self, windows: Sequence[Case], weights: Array, starts: Array) -> None:
         """Add parts for the channels that do not fill a vector."""
         done = len(weights) // LANES * LANES
         pixels = min(DEPTHWISE_PIXELS, vector_registers() // 2)
-        table, _ = tables(found, pixels, (self.geometry.channels,) * 2)
+        table, _ = tables(windows, pixels, (self.geometry.channels,) * 2)
         packed = self._packed(weights[None, done:, :, None], starts[:, done:], LANES)
         walk = self._walk(4 * LANES)
         left = len(weights) - done
@@ -233,8 +233,8 @@ class FloatLayer:
         self._add(kernel, moves, tiles, walk, (*packed, left), (left, left))
 
     def _packed(self, weights: Array, bias: Array | None, lanes: int) -> tuple[int, int]:
-        """Pack the weights [groups, o, taps, depth] and what sums begin with by blocks; return
-        their addresses.
+        """Pack the weights [groups, o, taps, depth] and the starts of sums by blocks; return their
+        addresses.
         """
         groups, outputs, _, depth = weights.shape
         begin, blocks = starts(bias, groups, outputs), -(-outputs // lanes)

@@ -17,16 +17,16 @@ share leave fewer where there are more outputs: tiles of 9 times 32 or 6 times 6
 """
 
 DEPTHWISE_PIXELS = 8
-"""The same where nothing is shared."""
+"""Most pixels of a tile where nothing is shared."""
 
 SMALL = 2
-"""Pixels in the tiles for what is left over."""
+"""Pixels in the tiles for pixels that are left over."""
 
 TILE_CYCLES = 30
-"""What a tile costs besides its products."""
+"""Cycles of a tile besides its products."""
 
 DEPTHWISE_CYCLES = 60
-"""The same where every channel has its own weights."""
+"""Cycles of a tile besides its products where every channel has its own weights."""
 
 LATENCY = 4
 """Cycles until a sum can be added to again: no step of a tile takes fewer."""
@@ -48,20 +48,20 @@ class Tiling:
     vectors: int
 
     @classmethod
-    def of(cls, found: Sequence[Case], outputs: int, depth: int, most: int | None = None) -> Tiling:
+    def of(
+        cls, windows: Sequence[Case], outputs: int, depth: int, most: int | None = None
+    ) -> Tiling:
         """Choose the quickest tiles for windows over ``depth`` channels, by a rough count of
-        cycles, of at most so many vectors.
+        cycles, of at most ``most`` vectors.
         """
-        return _quickest(_sizes(found), outputs, depth, most)
+        return _quickest(_sizes(windows), outputs, depth, most)
 
     @classmethod
-    def of_depthwise(cls, found: Sequence[Case], vectors: int) -> Tiling:
-        """Choose the quickest tiles for windows over each of ``vectors`` vectors of channels,
-        likewise.
-        """
+    def of_depthwise(cls, windows: Sequence[Case], vectors: int) -> Tiling:
+        """Choose the quickest tiles for windows over each of ``vectors`` vectors of channels."""
         each = [v for v in (1, 2, 3, 4, 8, 16) if vectors % v == 0]
         candidates = _fitting(product(range(DEPTHWISE_PIXELS, 0, -1), each))
-        return min(candidates, key=lambda t: t.depthwise_cycles(found, vectors))
+        return min(candidates, key=lambda t: t.depthwise_cycles(windows, vectors))
 
     def with_more(self) -> Tiling:
         """Choose as many pixels as leave room for one more vector of each."""
@@ -90,12 +90,14 @@ class Tiling:
         memory = 0 if near else 2 * self.vectors
         return max(pixels * self.vectors / 2, loads, LATENCY, memory)
 
-    def cycles(self, found: Sequence[Case], outputs: int, depth: int) -> float:
+    def cycles(self, windows: Sequence[Case], outputs: int, depth: int) -> float:
         """Estimate the cycles for all pixels of a group of outputs."""
-        return self.cycles_of(_sizes(found), outputs, depth)
+        return self.cycles_of(_sizes(windows), outputs, depth)
 
     def cycles_of(self, sizes: Sizes, outputs: int, depth: int) -> float:
-        """Estimate the same, given the pixels and the products of each kind of window."""
+        """Estimate the cycles for a group of outputs, given the pixels and the products of each
+        kind of window.
+        """
         total, few = 0.0, self.few
         for pixels, each in sizes:
             products = each * depth
@@ -107,31 +109,31 @@ class Tiling:
             total += small * (products * self.step(SMALL, near=near) + TILE_CYCLES)
         return total * -(-outputs // self.lanes)
 
-    def depthwise_cycles(self, found: Sequence[Case], vectors: int) -> float:
+    def depthwise_cycles(self, windows: Sequence[Case], vectors: int) -> float:
         """Estimate the cycles for all pixels where each channel has its own weights: loads alone
         count.
         """
         loads = (self.pixels * self.vectors + self.vectors) / 2
         each = [
             -(-len(case.y) // self.pixels) * (case.products * loads + DEPTHWISE_CYCLES)
-            for case in found
+            for case in windows
         ]
         return sum(each) * vectors / self.vectors
 
 
 @lru_cache(4096)  # a search quantizes, and compiles, the same layers again and again
-def _quickest(found: Sizes, outputs: int, depth: int, most: int | None) -> Tiling:
+def _quickest(sizes_of_windows: Sizes, outputs: int, depth: int, most: int | None) -> Tiling:
     sizes = [(p, v) for v in (4, 3, 2, 1) for p in range(MAX_PIXELS, 0, -1) if v == 1 or p < 10]
     shared = [t for t in _fitting(sizes, most) if t.keeps_weights]
-    return min(shared, key=lambda t: t.cycles_of(found, outputs, depth))
+    return min(shared, key=lambda t: t.cycles_of(sizes_of_windows, outputs, depth))
 
 
-def _sizes(found: Sequence[Case]) -> Sizes:
-    return tuple((len(case.y), case.products) for case in found)
+def _sizes(windows: Sequence[Case]) -> Sizes:
+    return tuple((len(case.y), case.products) for case in windows)
 
 
 def _fitting(sizes: Iterable[tuple[int, int]], most: int | None = None) -> list[Tiling]:
-    """Return tiles of at most so many sums; else those whose sums leave a quarter of the registers
+    """Return tiles of at most ``most`` sums; else those whose sums leave a quarter of the registers
     to weights and inputs.
     """
     most = vector_registers() * 3 // 4 if most is None else most

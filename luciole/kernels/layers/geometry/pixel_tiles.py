@@ -25,7 +25,7 @@ Places = NDArray[np.int64]
 Table = NDArray[np.int32]
 
 TAP_FIELDS = 4
-"""What stands behind a tile's pixels: first tap inside, rows and columns of taps, and a 0."""
+"""Fields behind a tile's pixels: first tap inside, rows and columns of taps, and a 0."""
 
 FIRST, DOWN, ACROSS = range(3)
 """The places of these among them."""
@@ -75,8 +75,8 @@ def joined(rows: Axis, columns: Axis, neighbours: int) -> Iterator[tuple[Case, C
         for left, across, c in _alike(columns):
             taps = (top * columns.kernel + left, down, across)
             first = np.minimum(c[::neighbours], c[-1] - neighbours + 1)
-            found = (first, c[:0]) if len(c) >= neighbours else (c[:0], c)
-            whole, alone = (Case(taps, *_places(rows, columns, r, some)) for some in found)
+            cut = (first, c[:0]) if len(c) >= neighbours else (c[:0], c)
+            whole, alone = (Case(taps, *_places(rows, columns, r, some)) for some in cut)
             yield whole, alone
 
 
@@ -95,7 +95,7 @@ def _places(rows: Axis, columns: Axis, r: Places, c: Places) -> tuple[Places, Pl
 
 
 def tables(
-    found: Sequence[Case], pixels: int, steps: tuple[int, int], few: int = 0, small: int = 1
+    windows: Sequence[Case], pixels: int, steps: tuple[int, int], few: int = 0, small: int = 1
 ) -> tuple[Table, Table]:
     """Cut cases into tiles of ``pixels`` pixels and, for up to ``few`` that are left over, of
     ``small`` pixels.
@@ -104,7 +104,7 @@ def tables(
     distances of two input and of two output pixels.
     """
     whole, rest = [_empty(pixels)], [_empty(small)]
-    for case in found:
+    for case in windows:
         left = len(case.y) % pixels
         cut = len(case.y) - left if left <= few else len(case.y)
         whole.append(_table(case, slice(0, cut), pixels, steps))
@@ -113,14 +113,14 @@ def tables(
 
 
 def kept(table: Table, pixels: int, memory: Memory) -> int:
-    """Keep a table for a kernel whose tiles have so many pixels, and return its address."""
+    """Keep a table for a kernel whose tiles have ``pixels`` pixels, and return its address."""
     return memory.keep(table, len(table), 2 * pixels + TAP_FIELDS)
 
 
 def input_moves(table: Table, unit: int, steps: tuple[int, int]) -> Moves:
-    """Return what tiles add to an input's address, over all taps inside. Places are counted in
-    units of so many bytes; ``steps`` are the bytes from tap to tap, down and across, none of them
-    backwards.
+    """Return the moves of an input's address from tile to tile, over all taps inside. Places are
+    counted in units of ``unit`` bytes; ``steps`` are the bytes from tap to tap, down and across,
+    none of them backwards.
     """
     some = table[(table[:, -3] > 0) & (table[:, -2] > 0)].astype(np.int64)
     if not len(some):
@@ -131,7 +131,7 @@ def input_moves(table: Table, unit: int, steps: tuple[int, int]) -> Moves:
 
 
 def result_moves(table: Table, unit: int) -> Moves:
-    """Return what tiles add to a result's address, in the same units."""
+    """Return the moves of a result's address from tile to tile, in the same units."""
     pixels = _pixels(table)
     return among(unit * table[:, pixels : 2 * pixels].astype(np.int64))
 

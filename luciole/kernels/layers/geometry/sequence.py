@@ -25,7 +25,7 @@ LEAST_CYCLES = 10_000
 """Less work than this is not worth a thread, which must be told and waited for."""
 
 LEAST_WITH_FIRST = 30_000
-"""The same where every thread does a part of its own first."""
+"""Fewest cycles that threads share where every thread does a part of its own first."""
 
 
 class Part(NamedTuple):

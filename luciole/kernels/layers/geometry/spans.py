@@ -40,7 +40,7 @@ class Span(Record):
 
 
 TILE_COST = 0.7
-"""What a tile costs besides its pixels, in pixels: loops and conversions."""
+"""Cost of a tile besides its pixels, in pixels: loops and conversions."""
 
 
 class Inside(Record):
@@ -118,7 +118,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Spans:
-    """Lines of tiles of ``pixels`` pixels, and of what is left over pixel by pixel."""
+    """Lines of tiles of ``pixels`` pixels, and pixels that are left over, one by one."""
 
     pixels: int
     tiles: list[Span]
@@ -133,9 +133,9 @@ def spans(rows: Axis, columns: Axis, most: int, least: int = 1) -> Spans:
     return min(cut, key=_cost)
 
 
-def _cost(found: Spans) -> float:
-    tiles, single = (sum(span.tiles for span in s) for s in (found.tiles, found.single))
-    return tiles * (found.pixels + TILE_COST) + single * (1 + TILE_COST)
+def _cost(spans: Spans) -> float:
+    tiles, single = (sum(span.tiles for span in s) for s in (spans.tiles, spans.single))
+    return tiles * (spans.pixels + TILE_COST) + single * (1 + TILE_COST)
 
 
 def _cut(rows: Axis, columns: Axis, pixels: int) -> Spans:

@@ -40,7 +40,7 @@ LARGEST = 2**15
 """The largest magnitude of an input."""
 
 MOST_WEIGHTS = 2**31 // LARGEST - 1
-"""What magnitudes of weights may add up to where sums of their products are int32."""
+"""Largest sum of magnitudes of weights for which sums of their products are int32."""
 
 MOST_EXACT = 2**53
 """Sums below it are exact in double precision."""
@@ -52,7 +52,7 @@ MOST_STEPS = 2**30
 """Results below it, times 2^32, are as well."""
 
 RAISED = 2**31
-"""What takes the sign of a sum."""
+"""Number that, added to a sum, leaves it without a sign."""
 
 UPPER = 32
 """Bits that the lower half of a product has."""
@@ -60,7 +60,7 @@ UPPER = 32
 
 @dataclass(frozen=True)
 class ShortOutputs(Outputs):
-    """The same for sums that begin at int64, and how they are scaled."""
+    """Outputs of sums that begin at int64, and how they are scaled."""
 
     scaling: Scaling
 
@@ -113,7 +113,7 @@ class ShortOutputs(Outputs):
         return replace(self, begin=begin, factors=factors)
 
     def read(self, lanes: int) -> dict[str, Array]:
-        """Return what the kernels of the way read."""
+        """Return the operands that the kernels of the scaling read."""
         if self.scaling == Scaling.ONCE:
             return self._once(lanes)
         if self.scaling == Scaling.SHIFTED:
@@ -123,13 +123,13 @@ class ShortOutputs(Outputs):
         if self.scaling in (Scaling.TWICE, Scaling.LIFTED):
             return self.fixed(lanes, lifted=self.scaling == Scaling.LIFTED)
         begin = by_lanes(self.begin, lanes)
-        given = self.factors if self.scaling == Scaling.LONG_EXACT else None
-        constants = self._longs(lanes) if given is None else by_lanes(given, lanes)
+        factors = self.factors if self.scaling == Scaling.LONG_EXACT else None
+        constants = self._longs(lanes) if factors is None else by_lanes(factors, lanes)
         return {"starts": begin, "constants": constants}
 
     def _once(self, lanes: int) -> dict[str, Array]:
-        """Return what ``jit.shorts.rescaled_once`` reads: a step of the result is made 2^32, unless
-        it is more than that.
+        """Return the operands of ``jit.shorts.rescaled_once``: a step of the result is made 2^32,
+        unless it is more than that.
         """
         reduced, total = reduced_multiplier(*quantize_multiplier(self.factors))
         up, down = np.maximum(UPPER - total, 0), np.maximum(total - UPPER, 0)
@@ -143,18 +143,17 @@ class ShortOutputs(Outputs):
         return by_lanes(np.full(self.begin.shape, -RAISED, np.int32), lanes)
 
     def _shifted(self, lanes: int) -> dict[str, Array]:
-        """Return what ``jit.shorts.rescaled_by_shifts`` reads."""
+        """Return the operands of ``jit.shorts.rescaled_by_shifts``."""
         reduced, total = reduced_multiplier(*quantize_multiplier(self.factors))
         half = np.int64(1) << (total - 1)
         addend = half + (self.begin - RAISED) * reduced + np.int64(-(2**63))  # wraps around
         off = np.uint64(2**63) >> total.astype(np.uint64)
-        numbers = [reduced, addend, total], [off.view(np.int64)]
-        packed = by_sixteen(*numbers, lanes)
+        packed = by_sixteen([reduced, addend, total], [off.view(np.int64)], lanes)
         return {"starts": self._raised(lanes), "constants": packed}
 
     def _longs(self, lanes: int) -> Array:
-        """Return what ``jit.shorts.rescaled_longs`` reads: for each 16 outputs multipliers, halves
-        of steps, and shifts.
+        """Return the operands of ``jit.shorts.rescaled_longs``: for each 16 outputs multipliers,
+        halves of steps, and shifts.
         """
         reduced, total = reduced_multiplier(*quantize_multiplier(self.factors))
         numbers = [reduced, np.int64(1) << (total - 1), total]
@@ -171,8 +170,8 @@ def way_of_convolution(to: Rescaling, bias_type: TensorType | None) -> Scaling:
 
 def magnitudes(weights: Array) -> Longs:
     """Add up the magnitudes of each output's weights [groups, o, ...]."""
-    found = np.abs(weights.astype(np.int64)).reshape(*weights.shape[:2], -1).sum(-1)
-    return np.asarray(found, np.int64)
+    sums = np.abs(weights.astype(np.int64)).reshape(*weights.shape[:2], -1).sum(-1)
+    return np.asarray(sums, np.int64)
 
 
 @dataclass(kw_only=True)
@@ -236,8 +235,8 @@ class ShortDepthwise(ShortLayer, ChannelRows):
         outputs = ShortOutputs.chosen(wide[None], bias, self.to, self.scaling)
         if isinstance(outputs, Declined):
             return outputs
-        found, scaling = outputs, outputs.scaling
-        if found.scaling in pair_tiles.LONGS:
+        of_sums, scaling = outputs, outputs.scaling
+        if of_sums.scaling in pair_tiles.LONGS:
             plain = ShortLayer(
                 self.rows, self.columns, self.x, self.y, to=self.to, scaling=self.scaling
             )
@@ -247,7 +246,7 @@ class ShortDepthwise(ShortLayer, ChannelRows):
             return pair_tiles.channels(count, pieces, last, scaling)
 
         def blocks(channels: Longs) -> dict[str, Array]:
-            return found.of_channels(channels).read(ROW // ITEM)
+            return of_sums.of_channels(channels).read(ROW // ITEM)
 
         taps = wide.reshape(len(wide), -1)
         return self.rows_of_channels(self.copying(), taps, kernel, blocks, self._limits())

@@ -48,15 +48,15 @@ class Scaling(IntEnum):
     TWICE = 1
     """Rounded twice: those with a bias of 32 bits."""
     LIFTED = 2
-    """The same where some sums count a step or more."""
+    """Like ``TWICE``, where some sums count a step or more."""
     EXACT = 3
     """In double precision: TFLite's FULLY_CONNECTED."""
     SHIFTED = 4
-    """As ``ONCE``, where some sums count a step or more."""
+    """Like ``ONCE``, where some sums count a step or more."""
     LONG = 5
-    """As ``ONCE``, sums of int64."""
+    """Like ``ONCE``, with sums of int64."""
     LONG_EXACT = 6
-    """As ``EXACT``, such sums."""
+    """Like ``EXACT``, with sums of int64."""
 
 
 LONGS = (Scaling.LONG, Scaling.LONG_EXACT)
@@ -84,7 +84,7 @@ _RESCALE: dict[Scaling, Callable[..., Ints]] = {
     Scaling.LONG: rescaled_longs,
     Scaling.LONG_EXACT: longs_scaled_exactly,
 }
-"""What makes steps of the result of a tile of sums, with the constants at an address."""
+"""Functions that scale a tile of sums to steps of the result, with the constants at an address."""
 
 
 Sums: TypeAlias = Callable[[WindowsRecord, Places], Ints | Longs]
@@ -106,9 +106,9 @@ def windows(count: int, vectors: int, scaling: Scaling) -> jit.Kernel:
         for image in range(r.images):
             x, y = r.x + image * r.x_image, r.y + image * r.y_image
             for table in range(r.table, r.table + r.tiles * size, size):
-                found = rescale(sums(r, pixels(count, x, table, 1)), r.constants)
+                steps = rescale(sums(r, pixels(count, x, table, 1)), r.constants)
                 to = pixels(count, y, table + 4 * count, 2)
-                write_shorts(found, limits.low, limits.high, to, r.outputs)
+                write_shorts(steps, limits.low, limits.high, to, r.outputs)
 
     return short_windows
 
@@ -173,8 +173,8 @@ def channels(count: int, pieces: int, rest: int, scaling: Scaling) -> jit.Kernel
                     offsets += 8
                     weights += 8 * LANES
                 tile = add_taps(tile, at, offsets, rest, weights)
-                found = rescale(tile, r.constants)
+                steps = rescale(tile, r.constants)
                 to = pixels(number, y, table + 4 * number, 2)
-                write_short_channels(found, limits.low, limits.high, to, r.piece)
+                write_short_channels(steps, limits.low, limits.high, to, r.piece)
 
     return short_channels

@@ -113,7 +113,9 @@ class Tiles(NamedTuple):
 
 
 Blocks = Callable[[int], dict[str, Array]]
-"""What a kernel reads for each of so many outputs, by the names of its record's fields."""
+"""Function that returns, for the outputs in a block, the operands of a kernel by the names of its
+record's fields.
+"""
 
 
 @dataclass
@@ -185,27 +187,29 @@ class ByteLayer:
         common: int = 0,
     ) -> NativeStep:
         """Make the step that runs ``first``, then windows over groups of channels by the kernel for
-        tiles of so many pixels and vectors.
+        tiles of some pixels and vectors.
 
         ``weights`` are [groups, o, kernel height, kernel width, depth]. ``blocks`` gives, for the
-        outputs in a block, arrays [groups, blocks, ...] of what the kernel reads for each;
+        outputs in a block, arrays [groups, blocks, ...] that the kernel reads for each;
         ``limits`` and ``grids`` are addresses that it reads for all. Where there is a ``line``,
         its kernel does all pixels. Where a number is ``common`` to all weights, kernels subtract
         its products, for which each block has 16 more outputs unless they do it on the way.
         """
         groups, outputs, _, _, depth = weights.shape
-        found = cases(self.rows.padded, self.columns.padded)
-        tiling = _tiling(found, outputs, depth) if line is None else Tiling(line.pixels, 1)
-        more = LANES if common and not PAIRS else 0
+        windows = cases(self.rows.padded, self.columns.padded)
+        tiling = _tiling(windows, outputs, depth) if line is None else Tiling(line.pixels, 1)
+        extra = LANES if common and not PAIRS else 0
         runs = self.runs(weights, line, common if PAIRS else 0)
-        tiling = tiling.with_more() if more else tiling
-        kinds = self._tiles(found, tiling, groups * outputs, kernel, line)
-        walk, lanes, parts = self._walk(runs, tiling.lanes + more), tiling.lanes, []
-        shape = (groups, -(-outputs // lanes))
+        tiling = tiling.with_more() if extra else tiling
+        kinds = self._tiles(windows, tiling, groups * outputs, kernel, line)
+        walk, lanes, parts = self._walk(runs, tiling.lanes + extra), tiling.lanes, []
         read = {"weights": np.moveaxis(by_lanes(runs, lanes), -2, -1), **blocks(lanes)}
-        if more:
+        if extra:
             read = self._with_common(read, weights, common)
-        places = {name: self._by_block(array, *shape) for name, array in read.items()}
+        places = {
+            name: self._by_block(array, groups, -(-outputs // lanes))
+            for name, array in read.items()
+        }
         for number, (group, output) in enumerate(product(range(groups), range(0, outputs, lanes))):
             moves = (group * depth, self.y.itemsize * (group * outputs + output))
             block = {name: start + number * size for name, (start, size) in places.items()}
@@ -216,7 +220,7 @@ class ByteLayer:
                 self.part(WindowsRecord, tiles, moves, walk | fixed | block, written)
                 for tiles in kinds
             ]
-        cycles = len(self.x) * groups * tiling.cycles(found, outputs, -(-depth // FOUR))
+        cycles = len(self.x) * groups * tiling.cycles(windows, outputs, -(-depth // FOUR))
         return in_sequence(parts, self.memory, cycles, first)
 
     def small(self, weights: Array) -> int:
@@ -234,7 +238,7 @@ class ByteLayer:
     def _with_common(
         self, read: Mapping[str, Array], weights: Array, common: int
     ) -> dict[str, Array]:
-        """Add, to what a kernel reads, 16 outputs with a common number wherever a weight stands."""
+        """Add, to a kernel's operands, 16 outputs with a common number wherever a weight stands."""
         groups, _, *rest = weights.shape
         ones = self.runs(np.full((groups, 1, *rest), common, np.int8), None)
         shape = (*read["weights"].shape[:-2], LANES, FOUR)
@@ -244,7 +248,7 @@ class ByteLayer:
 
     def _tiles(
         self,
-        found: Sequence[Case],
+        windows: Sequence[Case],
         tiling: Tiling,
         outputs: int,
         kernel: Callable[[int, int], Kernel],
@@ -257,11 +261,11 @@ class ByteLayer:
             table, _ = tables([whole for whole, _ in starts], 1, steps)
             return [self.tiles(line.kernel, 1, table)]
         sizes = (tiling.pixels, SMALL)
-        cut = zip(sizes, tables(found, tiling.pixels, steps, tiling.few, SMALL), strict=True)
+        cut = zip(sizes, tables(windows, tiling.pixels, steps, tiling.few, SMALL), strict=True)
         return [self.tiles(kernel(n, tiling.vectors), n, table) for n, table in cut if len(table)]
 
     def tiles(self, kernel: Kernel, pixels: int, table: Table) -> Tiles:
-        """Choose a kernel for tiles of so many pixels, and their table."""
+        """Choose a kernel for tiles of ``pixels`` pixels, and their table."""
         place, row = kept(table, pixels, self.memory), table.nbytes // len(table)
         return Tiles(kernel, place, len(table), row, result_moves(table, self.y.itemsize))
 
@@ -278,9 +282,9 @@ class ByteLayer:
         joined = groups == 1 and line is None and self.columns.padded.dilation == 1
         runs, length = (1, width * depth) if joined else (width, depth)
         shape = (groups, outputs, height, runs, -(-length // FOUR) * FOUR)
-        found = np.full(shape, filler, np.int8)
-        found[..., :length] = weights.reshape(groups, outputs, height, runs, length)
-        return found.reshape(*found.shape[:-1], -1, FOUR)
+        runs_of_weights = np.full(shape, filler, np.int8)
+        runs_of_weights[..., :length] = weights.reshape(groups, outputs, height, runs, length)
+        return runs_of_weights.reshape(*runs_of_weights.shape[:-1], -1, FOUR)
 
     def _walk(self, runs: Array, lanes: int) -> dict[str, int]:
         """Return the steps from run to run: down and across in the copies, then in the weights; how
@@ -303,14 +307,14 @@ class ByteLayer:
         fields: dict[str, int],
         written: int,
     ) -> Part:
-        """Describe what ``dot_tiles`` and ``hybrid_tiles`` run on, which write so many outputs from
-        each place of a tile on; ``fields`` are those that a record of this kind has of its own.
-        Arrays that a kernel does not read are at 0.
+        """Describe the arrays that ``dot_tiles`` and ``hybrid_tiles`` run on, which write
+        ``written`` outputs from each place of a tile on; ``fields`` are those that a record of this
+        kind has of its own. Arrays that a kernel does not read are at 0.
         """
         images = len(self.x)
         image = self.y.nbytes // images
-        over = turns(images, image), tiles.results
-        to = reach(self.y, self.y.itemsize * written, *over, begin=moves[1])
+        by_image = turns(images, image)
+        to = reach(self.y, self.y.itemsize * written, by_image, tiles.results, begin=moves[1])
         unread = dict.fromkeys(set(kind.layout.names or ()) & READ_BY_SOME, 0)
         common = ByteRecord(
             table=tiles.place,
@@ -326,12 +330,12 @@ class ByteLayer:
         return Part(tiles.kernel.address, record, tiles.row)
 
 
-def _tiling(found: Sequence[Case], outputs: int, depth: int) -> Tiling:
+def _tiling(windows: Sequence[Case], outputs: int, depth: int) -> Tiling:
     """Choose the quickest tiles; a pixel alone has as many outputs as hide how long a sum takes."""
-    if sum(len(case.y) for case in found) == 1 and vector_registers() > MOST_ALONE:
+    if sum(len(case.y) for case in windows) == 1 and vector_registers() > MOST_ALONE:
         return Tiling(1, min(MOST_ALONE, -(-outputs // LANES)))
     most = PAIRED_VECTORS if PAIRS else None
-    return Tiling.of(found, outputs, -(-depth // FOUR), most)
+    return Tiling.of(windows, outputs, -(-depth // FOUR), most)
 
 
 def steps_of_pieces(each: Array, most: int) -> int:
@@ -352,7 +356,7 @@ def padded_to(count: int, step: int) -> int:
 
 
 def folded(weights: Array, zero: int) -> Array:
-    """Compute what sums of products with unsigned bytes begin with, so that ``zero`` counts as 0:
+    """Compute the starts of sums of products with unsigned bytes with which ``zero`` counts as 0:
     int64 [groups, o]. ``weights`` are [groups, o, ...].
     """
     total: Array = weights.astype(np.int64).reshape(*weights.shape[:2], -1).sum(-1)

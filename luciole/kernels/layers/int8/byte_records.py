@@ -30,8 +30,8 @@ image_grid_at = reader(ImageGrid)
 
 
 class CopyRecord(Lines):
-    """The bits of each byte to flip; pixels of so many bytes where they stand further apart in the
-    copies.
+    """Fields of a copy: the bits of each byte to flip, and the bytes of a pixel where they stand
+    further apart in the copies.
     """
 
     turned: int
@@ -81,7 +81,7 @@ class WindowsRecord(ByteRecord):
     steps: int
     rows: int
     common: int
-    """What weights are taken less."""
+    """Number that is subtracted from weights."""
     piece_steps: int
     """Steps of a run whose sums have fewer bits, where those of all may not have."""
     outputs: int
@@ -89,11 +89,11 @@ class WindowsRecord(ByteRecord):
     """A table of ``ImageGrid``, where inputs are quantized when the model runs."""
     weights: int
     starts: int
-    """What sums begin with; where results are float, what is added to these."""
+    """Starts of sums; where results are float, addends of these."""
     constants: int
-    """What brings sums to the grid of the result."""
+    """Constants that scale sums to the grid of the result."""
     zero_sums: int
-    """What a sum counts for each step of the zero byte, and the scales of the outputs."""
+    """Count of a sum for each step of the zero byte, and the scales of the outputs."""
     scales: int
 
 

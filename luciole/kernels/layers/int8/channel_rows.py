@@ -23,17 +23,19 @@ ROW = 4 * LANES
 """Bytes in a row."""
 
 TILE_PIXELS = 0.7
-"""What a tile costs besides its pixels, in pixels."""
+"""Cost of a tile besides its pixels, in pixels."""
 
 TAP_CYCLES, ROW_CYCLES = 2, 15
-"""What a tap of a row takes, and what its results do."""
+"""Cycles of a tap of a row, and of its results."""
 
 Longs = NDArray[np.int64]
 
 NO_TAPS: Longs = np.zeros(0, np.int64)
 
 ChannelBlocks = Callable[[Longs], dict[str, Array]]
-"""What a kernel reads for some channels, by the names of its record's fields."""
+"""Function that returns, for some channels, the operands of a kernel by the names of its record's
+fields.
+"""
 
 
 class ChannelRows(ByteLayer):
@@ -74,18 +76,18 @@ class ChannelRows(ByteLayer):
         grids: int = 0,
         again: Longs = NO_TAPS,
     ) -> NativeStep:
-        """Make the step that runs ``first``, then windows over each channel by the kernel for so
-        many rows of so many pieces, and the number of taps in its last step.
+        """Make the step that runs ``first``, then windows over each channel by the kernel for a
+        number of rows, of pieces, and of taps in its last step.
 
-        ``weights`` are [channels, taps]. ``blocks`` gives what the kernel reads for 64 channels;
+        ``weights`` are [channels, taps]. ``blocks`` gives the kernel's operands for 64 channels;
         ``limits`` and ``grids`` are addresses that it reads for all. The last taps stand where
         those numbered in ``again`` do.
         """
         rows, columns = self.rows.padded, self.columns.padded
-        found = [whole for whole, _ in joined(rows, columns, self.neighbours)]
-        count = self._pixels(found)
+        windows = [whole for whole, _ in joined(rows, columns, self.neighbours)]
+        count = self._pixels(windows)
         channels, taps = weights.shape
-        table, _ = tables(found, count * self.pieces, (self.pixel, channels))
+        table, _ = tables(windows, count * self.pieces, (self.pixel, channels))
         step = FOUR // self.item
         full = -(-taps // step) - 1
         compiled = kernel(count, self.pieces, taps - full * step)
@@ -134,15 +136,15 @@ class ChannelRows(ByteLayer):
         offsets[: len(taps) + len(again)] = np.concatenate([taps, taps[again]])
         return self.memory.keep(offsets, count)
 
-    def _pixels(self, found: Sequence[Case]) -> int:
+    def _pixels(self, windows: Sequence[Case]) -> int:
         """Choose the rows in a tile: as many as registers hold, or fewer that leave less over."""
         most = (4 if vector_registers() > 4 * FOUR else 1) * self.item
-        number = sum(-(-len(case.y) // self.pieces) for case in found)
+        number = sum(-(-len(case.y) // self.pieces) for case in windows)
         return min(range(1, most + 1), key=lambda n: -(-number // n) * (n + TILE_PIXELS))
 
 
 def in_registers(step: int) -> Longs:
-    """Return a row's channels in the order that they have in registers where a step has so many
+    """Return a row's channels in the order that they have in registers where a step has ``step``
     taps, see ``jit.dots.add_taps``.
     """
     channels = np.arange(LANES * step).reshape(FOUR, step, FOUR)

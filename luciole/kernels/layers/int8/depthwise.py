@@ -25,14 +25,14 @@ class DepthwiseLayer(IntegerLayer, ChannelRows):
         outputs = self.outputs(weights[None], bias, exact=False)
         if isinstance(outputs, Declined):
             return outputs
-        found, lifted = outputs, outputs.lifted
+        of_sums, lifted = outputs, outputs.lifted
         taps, again = _in_bytes(weights.astype(np.int64) - self.to.weights_zero)
 
         def kernel(count: int, pieces: int, last: int) -> Kernel:
             return dot_tiles.channels(count, pieces, last, int(lifted))
 
         def blocks(channels: Longs) -> dict[str, Array]:
-            return found.of_channels(channels).fixed(ROW, lifted=lifted)
+            return of_sums.of_channels(channels).fixed(ROW, lifted=lifted)
 
         return self.rows_of_channels(
             self.copying(self.turned), taps, kernel, blocks, self.limits(), again=again
@@ -40,15 +40,15 @@ class DepthwiseLayer(IntegerLayer, ChannelRows):
 
 
 def _in_bytes(weights: Longs) -> tuple[Array, Longs]:
-    """Split weights [channels, taps] into int8: what does not fit is a tap of its own, behind all.
-    Returns the taps, and the numbers of those that come again.
+    """Split weights [channels, taps] into int8: the rest of one that does not fit is a tap of its
+    own, behind all. Returns the taps, and the numbers of those that come again.
     """
-    found: list[Array] = []
+    parts: list[Array] = []
     numbers, again = np.arange(weights.shape[1]), []
     while weights.shape[1]:
-        found.append(np.clip(weights, -ZERO, ZERO - 1))
-        weights = weights - found[-1]
+        parts.append(np.clip(weights, -ZERO, ZERO - 1))
+        weights = weights - parts[-1]
         left = np.flatnonzero(weights.any(0))
         weights, numbers = weights[:, left], numbers[left]
         again.append(numbers)
-    return np.concatenate(found, 1).astype(np.int8), np.concatenate(again)
+    return np.concatenate(parts, 1).astype(np.int8), np.concatenate(again)

@@ -108,7 +108,7 @@ _add_windows = adding_windows(add_dots)
 
 @jit.inlined
 def _add_centred_windows(tile: Ints, at: Places, r: WindowsRecord, step: int) -> Ints:
-    """Do the same with weights less what is common to them."""
+    """Add products of windows with weights less the number that is common to them."""
     for ky in range(r.rows):
         for run in range(r.runs):
             offset = ky * r.down + run * r.across
@@ -121,7 +121,7 @@ def _add_centred_windows(tile: Ints, at: Places, r: WindowsRecord, step: int) ->
 
 @jit.inlined
 def _add_small_windows(tile: Ints, at: Places, r: WindowsRecord, step: int) -> Ints:
-    """Do the same where sums of ``piece_steps`` steps of a run fit into int16."""
+    """Add products of windows where sums of ``piece_steps`` steps of a run fit into int16."""
     for ky in range(r.rows):
         for run in range(r.runs):
             offset = ky * r.down + run * r.across
@@ -186,8 +186,8 @@ def integer_windows(count: int, vectors: int, sums: Sums) -> jit.Kernel:
     """
     exact, lifted, wide, small = sums
     others = _add_centred_windows if wide and PAIRS else _add_windows
-    add, more = _add_small_windows if small else others, int(wide and not PAIRS)
-    read = vectors + more
+    add, extra = _add_small_windows if small else others, int(wide and not PAIRS)
+    read = vectors + extra
     step, size = 4 * LANES * read, 4 * (2 * count + TAP_FIELDS)
 
     @jit.kernel
@@ -196,8 +196,8 @@ def integer_windows(count: int, vectors: int, sums: Sums) -> jit.Kernel:
             x, y = r.x + image * r.x_image, r.y + image * r.y_image
             for table in range(r.table, r.table + r.tiles * size, size):
                 at = pixels(count, x, table, 1)
-                found = add(integer_rows(count, read, r.starts), at, r, step)
-                tile = less_last(found, count, vectors) if more else found
+                raw_sums = add(integer_rows(count, read, r.starts), at, r, step)
+                tile = less_last(raw_sums, count, vectors) if extra else raw_sums
                 if exact:
                     tile = scaled_exactly(tile, r.constants)
                 else:

@@ -24,7 +24,7 @@ WIDE_SUMS = Declined("sums of products may leave 32 bits")
 
 
 def may_overflow(products: int, *, asymmetric: bool) -> bool:
-    """Return whether a sum of so many products may not fit into int32."""
+    """Return whether a sum of ``products`` products may not fit into int32."""
     return products * (255 if asymmetric else 127) * 128 >= 2**31
 
 
@@ -56,13 +56,13 @@ class HybridLayer(ByteLayer):
             return dot_tiles.float_windows(pixels, vectors, tanh, in_turn, small)
 
         def blocks(lanes: int) -> dict[str, Array]:
-            given = self._of_outputs(weights, starts(bias, groups, outputs))
-            return {name: by_lanes(array, lanes) for name, array in given.items()}
+            operands = self._of_outputs(weights, starts(bias, groups, outputs))
+            return {name: by_lanes(array, lanes) for name, array in operands.items()}
 
         return self.windows(first, weights, kernel, blocks, self._limits(), grids)
 
     def _of_outputs(self, weights: Array, begin: Array) -> dict[str, Array]:
-        """Return what a sum counts for each step of the zero byte, scales, and what is added at
+        """Return the count of a sum for each step of the zero byte, scales, and addends that come
         last: [groups, o].
         """
         groups, outputs = weights.shape[:2]
@@ -102,12 +102,12 @@ class HybridDepthwise(HybridLayer, ChannelRows):
         """Compute windows over each channel. ``weights`` are [channels, taps]."""
         first, grids = self._quantizing()
         tanh = int(self.activation == TANH)
-        given = self._of_outputs(weights[None], starts(bias, 1, len(weights)))
+        operands = self._of_outputs(weights[None], starts(bias, 1, len(weights)))
 
         def kernel(count: int, pieces: int, rest: int) -> Kernel:
             return hybrid_tiles.float_channels(count, pieces, rest, tanh)
 
         def blocks(channels: Longs) -> dict[str, Array]:
-            return {name: array[0, channels] for name, array in given.items()}
+            return {name: array[0, channels] for name, array in operands.items()}
 
         return self.rows_of_channels(first, weights, kernel, blocks, self._limits(), grids)

@@ -1,5 +1,5 @@
-"""The compiled loops of layers with 8 bit weights under float inputs, besides those that
-``dot_tiles`` has: how inputs are quantized, and windows over each channel.
+"""The compiled loops of layers with 8 bit weights under float inputs, besides the loops of
+``dot_tiles``: how inputs are quantized, and windows over each channel.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _largest(x: int, count: int) -> tuple[int, int]:
 
 @jit.separate
 def _zero_point(least: float, most: float) -> int:
-    """Compute what ``hybrid._zero_points`` does."""
+    """Compute a zero point as ``hybrid._zero_points`` does."""
     of_least, of_most = -128 - least, 127 - most
     chosen = of_least if 128 - least < 127 + most else of_most
     rounded = int(abs(chosen) + 0.5)
@@ -90,7 +90,7 @@ def _write(x: int, count: int, grid: Pair, limits: Pair, to: int, room: int) -> 
 
 
 Grid = tuple[Single, Single, int]
-"""What floats are multiplied by to become integers and back, and the byte of 0."""
+"""Factors that make floats integers and back, and the byte of 0."""
 
 
 @jit.separate

@@ -25,7 +25,7 @@ from luciole.kernels.layers.int8.rescale import Rescaling
 from luciole.schema.enums import Padding
 
 RESULT_STEPS = 8
-"""What results of a pixel cost, in steps of four products."""
+"""Cost of the results of a pixel, in steps of four products."""
 
 MOST_LINE, LEAST_LINE = 16, 8
 """Neighbours whose sums are kept in registers at a time."""
@@ -37,8 +37,8 @@ Longs = NDArray[np.int64]
 
 
 def signed_weights(weights: Array, zero: int) -> tuple[Array, int]:
-    """Return weights less their zero point as int8, and what that leaves of each: 0 where they all
-    fit, and the zero point of what is read as signed bytes where they do not.
+    """Return weights less their zero point as int8, and the rest of each: 0 where they all fit, and
+    the zero point of what is read as signed bytes where they do not.
     """
     centred, limits = weights.astype(np.int64) - zero, np.iinfo(np.int8)
     if limits.min <= centred.min(initial=0) and centred.max(initial=0) <= limits.max:
@@ -91,18 +91,18 @@ class Outputs:
         return Outputs(np.tile(self.begin, count), np.tile(self.factors, count), self.to)
 
     def fits(self, most: Longs | NDArray[np.float64], *, exact: bool) -> bool:
-        """Return whether sums of up to ``most`` in magnitude, and what they are scaled to, stay
-        within 32 bits on the way that the compiled kernels go.
+        """Return whether sums of up to ``most`` in magnitude, and their scaled values, stay within
+        32 bits on the way that the compiled kernels go.
         """
         limits = np.iinfo(NUMPY[self.to.dtype])
         if most.max(initial=0) >= 2**31 or not limits.min <= self.to.result_zero <= limits.max:
             return False
         if exact:
             return bool((most * self.factors).max(initial=0) < 2**31 - 1)
-        found = accepted(quantize_multiplier, self.factors)
-        if isinstance(found, Declined):
+        factor = accepted(quantize_multiplier, self.factors)
+        if isinstance(factor, Declined):
             return False
-        multiplier, shift = found
+        multiplier, shift = factor
         lifted = most * 2.0 ** np.maximum(shift, 0)
         upper = lifted * (multiplier / 2.0**31) + 1 + 2.0 ** (-shift - 1)
         largest = np.where((shift < 0) | (multiplier == 0), 2**31, 2**30)
@@ -114,16 +114,16 @@ class Outputs:
         return bool((quantize_multiplier(self.factors)[1] > 0).any())
 
     def exact(self, lanes: int) -> dict[str, Array]:
-        """Return what ``jit.fixed_point.scaled_exactly`` reads: what sums begin with, and
+        """Return the operands of ``jit.fixed_point.scaled_exactly``: starts of sums, and
         factors.
         """
         starts = by_lanes(self.begin.astype(np.int32), lanes)
         return {"starts": starts, "constants": by_lanes(self.factors, lanes)}
 
     def fixed(self, lanes: int, *, lifted: bool) -> dict[str, Array]:
-        """Return what ``jit.fixed_point.rescaled`` reads: what sums begin with, and its constants,
-        as a kernel with or without ``lifted`` sums wants them: it is one for all outputs of a
-        layer, of which some channels alone may not tell.
+        """Return the operands of ``jit.fixed_point.rescaled``: starts of sums, and its constants,
+        for a kernel with or without ``lifted`` sums: it is one for all outputs of a layer, on which
+        some channels alone may not decide.
         """
         factor = quantize_multiplier(self.factors)
         packed, raised = fixed_constants(*factor, lanes, lifted=lifted)
@@ -134,8 +134,9 @@ class Outputs:
 def fixed_constants(
     multiplier: Array, shift: Array, lanes: int, *, lifted: bool = False
 ) -> tuple[Longs, Longs]:
-    """Return the constants of ``jit.fixed_point.rescaled`` for factors [groups, o], and what sums
-    are raised by: 2^30 only where nothing is shifted down, as their upper bit is never set.
+    """Return the constants of ``jit.fixed_point.rescaled`` for factors [groups, o], and the numbers
+    that sums are raised by: 2^30 only where nothing is shifted down, as their upper bit is never
+    set.
     """
     wide = multiplier.astype(np.int64)
     down = np.where(wide == 0, 1, -np.minimum(shift, 0)).astype(np.int64)
@@ -243,19 +244,19 @@ class IntegerLayer(ByteLayer):
         return min(fitting or [1], key=cycles)
 
     def _joined(self, weights: Array, count: int) -> Array:
-        """Widen windows to those of ``count`` neighbours, whose outputs stand one after the other,
-        and return their weights; the columns are those of such windows from now on.
+        """Widen windows to windows of ``count`` neighbours, whose outputs stand one after the
+        other, and return their weights; the columns are those of such windows from now on.
         """
         _, outputs, height, width, depth = weights.shape
         old = self.columns.padded
         wide = width + (count - 1) * old.stride
-        found = np.zeros((1, count * outputs, height, wide, depth), np.int8)
+        joined_weights = np.zeros((1, count * outputs, height, wide, depth), np.int8)
         for n in range(count):
             some, first = slice(n * outputs, (n + 1) * outputs), n * old.stride
-            found[:, some, :, first : first + width] = weights
+            joined_weights[:, some, :, first : first + width] = weights
         padded = Axis.of(old.size, wide, count * old.stride, 1, Padding.VALID)
         self.columns = replace(self.columns, padded=padded)
-        return found
+        return joined_weights
 
     def limits(self) -> int:
         """Keep the result's ``ByteLimits`` and return their address."""

@@ -38,10 +38,10 @@ SHORTS = (
     *((INT16, weights) for weights in (INT8, INT4)),
     *((INT16, weights, bias) for weights in (INT8, INT4) for bias in (INT32, INT64)),
 )
-"""The same of 16 bit layers."""
+"""Signatures of 16 bit layers."""
 
 SIGNATURES = (*BYTES, *SHORTS)
-"""The same of all integer layers."""
+"""Signatures of all integer layers."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Rescaling:
     input_zero: int
     weights_zero: int
     factors: NDArray[np.float64]
-    """What a sum counts in steps of the result, one, or one for each output."""
+    """Worth of a sum in steps of the result, one, or one for each output."""
 
     result_zero: int
     limits: tuple[int, int]
@@ -79,8 +79,10 @@ class Rescaling:
         input_scale, input_zero = per_tensor(input, "the input")
         weights_scale, points = Affine.of_weights(weights, axis, any_zero=any_zero).parameters
         if input.dtype == INT16 and (input_zero or result_zero):
-            found = f"{input_zero} and {result_zero}"
-            raise LucioleError(f"16 bit input and result have zero points {found}; both must be 0")
+            zero_points = f"{input_zero} and {result_zero}"
+            raise LucioleError(
+                f"16 bit input and result have zero points {zero_points}; both must be 0"
+            )
         product = np.float64(input_scale) * weights_scale.astype(np.float64)
         if single:
             product = (input_scale * weights_scale).astype(np.float64)

@@ -62,13 +62,13 @@ class RowsRecord(Record):
     """Room for the words of a block's rows."""
     weights: int
     factors: int
-    """What a differing bit takes away."""
+    """Loss of a result by a differing bit."""
     starts: int
     offsets: int
     """The weights' offsets, 0 where there are none."""
     basis: int
     sums: int
-    """Room for what the offsets of the weights are multiplied by, for each row of a block."""
+    """Room for the factors of the offsets of the weights, for each row of a block."""
     by_level: int
     """The kernel of ``level_sums`` and its record, 0 where it is never taken."""
     level_sums: int
@@ -87,7 +87,7 @@ def step(layer: LevelsLayer, x: Array, y: Array) -> NativeStep:
 
 @dataclass
 class _Rows:
-    """A layer on so many rows, and the records of its kernel."""
+    """A layer on ``rows`` rows, and the records of its kernel."""
 
     layer: LevelsLayer
     x: Array
@@ -152,8 +152,8 @@ class _Rows:
         }
 
     def _starts(self) -> NDArray[np.float32]:
-        """Return what results begin with, and what an odd number of products adds, because counters
-        begin at -(n div 2).
+        """Return the starts of results, with the share of an odd number of products, because
+        counters begin at -(n div 2).
         """
         layer = self.layer
         odd = layer.encoding.basis.sum(dtype=np.float64) * layer.aw.sum(1, dtype=np.float64)

@@ -100,7 +100,9 @@ class Encoding:
 
 @cache
 def kernel(thresholds: int, numbers: int) -> jit.Kernel:
-    """Make the kernel that keeps so many thresholds and codes of levels in registers."""
+    """Make the kernel that keeps ``thresholds`` thresholds and ``numbers`` codes of levels in
+    registers.
+    """
 
     @jit.kernel
     def lq_encoding(r: EncodingRecord) -> None:
@@ -141,6 +143,6 @@ def _look_up_word(r: EncodingRecord, x: WordFloats, mask: int, to: int) -> None:
     while step > 0:
         numbers = jit.raise_levels(numbers, x, r.thresholds, step)
         step >>= 1
-    found = jit.looked_up(numbers, r.codes)
+    codes = jit.looked_up(numbers, r.codes)
     for i in range(r.bits):
-        jit.write_word(to + i * WORD_BYTES, jit.plane(found, i) & mask)
+        jit.write_word(to + i * WORD_BYTES, jit.plane(codes, i) & mask)

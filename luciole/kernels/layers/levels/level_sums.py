@@ -244,9 +244,9 @@ def _bits(layer: LevelsLayer, block: int) -> NDArray[np.bool_]:
     """Unpack a block's bits, [n, COUNTERS], by vector of outputs, plane and output."""
     planes, vectors = layer.weight_planes, VECTORS[layer.weight_planes]
     size = vectors * LANES
-    given = layer.binary[block * size : (block + 1) * size]
+    packed = layer.binary[block * size : (block + 1) * size]
     padded = np.zeros((size, planes, layer.inputs), np.bool_)
-    padded[: len(given)] = learned_levels.unpack(given, layer.inputs)
+    padded[: len(packed)] = learned_levels.unpack(packed, layer.inputs)
     parts = padded.reshape(vectors, LANES, planes, layer.inputs).transpose(3, 0, 2, 1)
     bits = np.zeros((layer.inputs, bitsliced.COUNTERS), np.bool_)
     bits[:, : size * planes] = parts.reshape(layer.inputs, -1)
@@ -336,7 +336,7 @@ def _count(r: LevelSumsRecord, s: SortingRecord, block: int) -> None:
 
 @jit.inlined
 def _fetch(r: LevelSumsRecord, ahead: int, units: int) -> int:
-    """Fetch so many units of the next block, where that pays."""
+    """Fetch ``units`` units of the next block, where that pays."""
     if r.ahead:
         for line in range(UNIT * units):
             bitsliced.prefetch(ahead + bitsliced.ROW_BYTES * line)

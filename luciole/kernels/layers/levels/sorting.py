@@ -49,7 +49,7 @@ class SortingRecord(Record):
     segments: int
     """A table of ``Segment``."""
     factors: int
-    """What the sum of each segment is multiplied by: float32."""
+    """Factor of the sum of each segment: float32."""
     summary: int
     """Where the ``Summary`` goes."""
 
@@ -68,7 +68,7 @@ class Summary(Record):
 
     segments: int
     start: float
-    """What a result begins with."""
+    """Start of a result."""
     of_all: float
     """The factor of all weights' sum."""
     total: float

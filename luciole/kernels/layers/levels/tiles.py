@@ -63,7 +63,7 @@ class SumsRecord(Record):
 
 
 class CountingRecord(Record):
-    """Bit planes of inputs and weights, and what counts are worth."""
+    """Bit planes of inputs and weights, and the worth of counts."""
 
     planes: int
     pixel: int

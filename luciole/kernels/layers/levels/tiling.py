@@ -40,7 +40,7 @@ class Tiling:
 
     @classmethod
     def of(cls, kx: int, kw: int, outputs: int, pixels: int | None = None) -> Tiling:
-        """Choose tiles that read as few words as possible for what they count.
+        """Choose tiles that read as few words as possible for their counts.
 
         For a layer with at most ``pixels`` of them; where that is left open tiles are wide.
         """
@@ -94,8 +94,8 @@ class Tiling:
         return np.moveaxis(grouped, 1, -1)
 
     def factors(self, basis: Array, scales: Array) -> NDArray[np.float32]:
-        """Compute what a differing bit of input plane i and weight plane j takes away: [groups, i,
-        j, lanes], for an input's basis [kx] and the weights' scales [o, kw].
+        """Compute the loss of a result by a differing bit of input plane i and weight plane j:
+        [groups, i, j, lanes], for an input's basis [kx] and the weights' scales [o, kw].
         """
         products = -2 * scales[:, None, :].astype(np.float64) * self.filled(basis)[:, None]
         return self.by_group(products.astype(np.float32))
