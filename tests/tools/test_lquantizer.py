@@ -36,7 +36,7 @@ def test_the_command_of_the_manual_works_as_it_stands(capsys: Capture, folder: P
     assert outcome.err.startswith("data: x: float32 [60,20], min ")
     title, head, *_ = outcome.out.splitlines()
     assert title == "signal/noise of each layer's output in dB"
-    assert head.split() == ["layer", "bits", "baseline", "offset", "fit", "bytes"]
+    assert head.split() == ["layer", "format", "baseline", "offset", "fit", "bytes"]
     assert outcome.out.splitlines()[-1].startswith("answer.circle: 2.5 KB -> 2.0 KB in ")
     x = random(50, 60, 20)
     wanted, found = (

@@ -29,7 +29,7 @@ def run(words: str) -> int:
 def test_bits_that_are_asked_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("net.tflite -o q.circle --exponent 4 --mantissa 3 --report r.json") == 0
     told = capsys.readouterr().out
-    assert "<4,3>" in told
+    assert "minifloat:4,3" in told
     report = json.loads((folder / "r.json").read_text())
     assert [layer["weight_bits"] for layer in report["layers"]] == [8, 8]
     assert report["bytes_after"] == (folder / "q.circle").stat().st_size
