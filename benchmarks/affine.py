@@ -14,7 +14,7 @@ from luciole.interpreter.records import Records, batch_size
 from luciole.ir import Model, Value
 from luciole.ir.passes.split_activation import split_activation
 from luciole.lquantizer.assignment.config import Config
-from luciole.lquantizer.calibration.positions import Dense, weight_matrix
+from luciole.lquantizer.calibration.rows import Dense, weight_rows
 from luciole.lquantizer.calibration.statistics import statistics
 from luciole.lquantizer.network.bias import correct_bias
 from luciole.lquantizer.network.layers import find_groups
@@ -56,5 +56,5 @@ def quantize_affine(
 
 
 def _saved(op: Dense, bits: int) -> int:
-    weights = weight_matrix(op)
+    weights = weight_rows(op)
     return weights.nbytes - -(-weights.size * bits // 8) - _PER_OUTPUT * len(weights)

@@ -19,7 +19,7 @@ from luciole.interpreter import Interpreter
 from luciole.ir import LucioleError
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.lquantizer import Choice, Config
-from luciole.lquantizer.calibration.positions import weight_matrix
+from luciole.lquantizer.calibration.rows import weight_rows
 from luciole.lquantizer.formats.affine import min_max, nearest_levels
 from tests.networks import network, random
 
@@ -165,7 +165,7 @@ def test_affine_inputs_and_biases() -> None:
     assert isinstance(fc, FullyConnected)
     scale, zero = min_max(float(x[:40].min()), float(x[:40].max()), 2)
     codes = np.clip(np.floor(np.abs(x / scale) + 0.5) * np.sign(x) + zero, 0, 3)
-    weights = nearest_levels(weight_matrix(fc), 4)
+    weights = nearest_levels(weight_rows(fc), 4)
     products = ((codes - zero) * scale) @ weights.T
     float_outputs = Interpreter(model).run(x[:40])["fc1"]
     wanted = products + float_outputs.mean(0) - products[:40].mean(0)

@@ -182,6 +182,13 @@ def test_one_module_knows_what_zero_points_are() -> None:
     assert readers_of("zero_point") == {"luciole.ir.quantization"}
 
 
+def test_the_walk_over_layers_knows_no_method() -> None:
+    network, methods = "luciole.lquantizer.network", "luciole.lquantizer.methods"
+    walk = [i.target for i in all_imports() if below(i.importer, network)]
+    assert walk
+    assert not [target for target in walk if below(target, methods)]
+
+
 def test_the_ir_knows_no_files() -> None:
     assert {i.package for i in all_imports() if i.room == "ir"} & FILES == set()
 

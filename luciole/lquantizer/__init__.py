@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from luciole.lquantizer.methods.published import Published
     from luciole.lquantizer.minifloat.quantize import quantize_minifloat
     from luciole.lquantizer.network.result import Result
-    from luciole.lquantizer.network.walk import quantize_records
     from luciole.lquantizer.report import LayerReport, Report, TensorReport
     from luciole.lquantizer.rewrite.rounded import Rounded
     from luciole.lquantizer.uniform.mixed import quantize_mixed, with_integers
     from luciole.lquantizer.uniform.quantize import quantize_uniform
     from luciole.lquantizer.uniform.requantize import requantize
     from luciole.lquantizer.uniform.simulate import simulate
+    from luciole.lquantizer.whole.levels import quantize_records
 
 __all__ = [
     "Choice",
@@ -72,7 +72,7 @@ _HOME = {
     "UniformOptions": "luciole.lquantizer.assignment.schemes",
     "quantize_minifloat": "luciole.lquantizer.minifloat.quantize",
     "quantize_mixed": "luciole.lquantizer.uniform.mixed",
-    "quantize_records": "luciole.lquantizer.network.walk",
+    "quantize_records": "luciole.lquantizer.whole.levels",
     "quantize_uniform": "luciole.lquantizer.uniform.quantize",
     "requantize": "luciole.lquantizer.uniform.requantize",
     "simulate": "luciole.lquantizer.uniform.simulate",

@@ -28,7 +28,7 @@ from tests.networks import random, steps
 ROOM = Path(luciole.__file__).parent
 
 ELSEWHERE = {
-    "lquantizer/methods/uniform.py": "which weight of a filter moves",
+    "lquantizer/formats/integers.py": "which weight of a filter moves",
     "lquantizer/search/thinning.py": "which candidate a goal needs",
     "lquantizer/training/distillation.py": "answers of TensorFlow's tensors, in its graph",
     "tools/confusion.py": "the commonest wrong answer",

@@ -11,7 +11,7 @@ from luciole.interpreter import Interpreter
 from luciole.ir import Model
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.lquantizer import QuantizeError
-from luciole.lquantizer.calibration.positions import weight_matrix
+from luciole.lquantizer.calibration.rows import weight_rows
 from luciole.lquantizer.calibration.statistics import statistics
 from luciole.lquantizer.formats.affine import min_max, nearest_levels
 from luciole.lquantizer.network.bias import correct_bias
@@ -55,7 +55,7 @@ def test_min_max_reaches_both_ends_within_half_a_step(bits: int) -> None:
 @pytest.mark.parametrize("batch", [1, 7, 50])
 def test_statistics_are_numpys(batch: int) -> None:
     model, op = one_layer()
-    y = X @ weight_matrix(op).T + (0 if op.bias is None else op.bias.data)
+    y = X @ weight_rows(op).T + (0 if op.bias is None else op.bias.data)
     for found, array in zip(
         statistics(model, [op.input, op.output], {"x": X}, batch), (X, y), strict=True
     ):
@@ -72,7 +72,7 @@ def test_statistics_refuse_what_is_not_finite() -> None:
 @pytest.mark.parametrize("bits", [1, 2, 4, 8])
 def test_rounded_layers_compute_with_rounded_numbers(bits: int) -> None:
     model, op = one_layer()
-    float_weights, bias = weight_matrix(op), op.bias.data if op.bias is not None else 0
+    float_weights, bias = weight_rows(op), op.bias.data if op.bias is not None else 0
     scale, zero = min_max(-1.0, 1.5, bits)
     round_weights(model.graph, op, bits)
     op.set_operand(0, rounded_input(model.graph, op, -1.0, 1.5, bits))

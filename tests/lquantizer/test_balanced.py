@@ -7,7 +7,7 @@ import pytest
 
 import luciole
 from luciole.ir.analysis.weights import has_weights, weights_of
-from luciole.lquantizer.methods.uniform import balanced
+from luciole.lquantizer.formats.integers import balanced
 from tests.lquantizer.networks import images
 
 

@@ -19,7 +19,8 @@ from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.lquantizer import Choice, Config, LayerReport, OutputAware, QuantizeError
-from luciole.lquantizer.network import preparation, walk
+from luciole.lquantizer.network.branches import Branches
+from luciole.lquantizer.network.preparation import prepare
 from luciole.schema.enums import ActivationFunctionType
 from tests.lquantizer.networks import RELU, RELU6, classifier, conv, residual, twice
 from tests.lquantizer.runs import IMAGES, VECTORS, error, seen
@@ -161,11 +162,11 @@ def test_spared_layers_get_the_mean_back_that_they_had() -> None:
 
 
 def test_of_two_branches_the_smaller_is_learned_first() -> None:
-    found = preparation.prepare(
-        residual(), {"x": IMAGES}, Config(Choice(2, 2)), OutputAware(), False
-    ).jobs
-    assert [job.group.name for job in found] == ["body", "large", "shortcut"]
-    order = [found[n].group.name for n in preparation.order_of(found)]
+    prepared = prepare(residual(), {"x": IMAGES}, Config(Choice(2, 2)), OutputAware(), False)
+    names = [job.name for job in prepared.jobs]
+    assert names == ["body", "large", "shortcut"]
+    branches = prepared.network.branches
+    order = [names[n] for n in branches.order([job.ops for job in prepared.jobs])]
     assert order == ["body", "shortcut", "large"]
 
 
@@ -179,8 +180,7 @@ def test_a_branch_makes_up_for_the_error_of_the_other(monkeypatch: pytest.Monkey
     graph.outputs = [graph.values[-1]]
     config = {"encode_bits": 4, "layers": [{"name": "coarse", "weight_bits": 1}]}
     with_it = luciole.quantize(model, VECTORS, config=config).model
-    for module in (walk, preparation):
-        monkeypatch.setattr(module, "other_branch", lambda op: None)
+    monkeypatch.setattr(Branches, "in_work", lambda *_: None)
     without = luciole.quantize(model, VECTORS, config=config).model
     fresh = random(60, 200, 20)
     assert error(model, with_it, "sum", fresh) < 0.5 * error(model, without, "sum", fresh)

@@ -9,7 +9,7 @@ import pytest
 
 from luciole.ir import Array
 from luciole.lquantizer.assignment.config import Choice
-from luciole.lquantizer.calibration.positions import Rows
+from luciole.lquantizer.calibration.rows import Rows
 from luciole.lquantizer.methods.output_aware import OutputAware
 from luciole.lquantizer.network.even_inputs import quantized_rows
 from luciole.lquantizer.network.problem import LayerProblem, LearnedLayer

@@ -10,7 +10,7 @@ from luciole.ir.ops.activations import Relu, Relu6, ReluN1To1, Tanh
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.lquantizer import Choice, Config, OutputAware, quantize_records
 from luciole.lquantizer.network import walk
-from luciole.lquantizer.network.preparation import floors
+from luciole.lquantizer.network.branches import floors
 from luciole.schema.enums import ActivationFunctionType
 from tests.lquantizer.runs import error
 from tests.networks import dense, random

@@ -9,13 +9,13 @@ from luciole.ir import Array, Graph, Model
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.kernels.core import evaluation
-from luciole.lquantizer.calibration.positions import (
+from luciole.lquantizer.calibration.rows import (
     Dense,
+    Sampling,
     input_rows,
     output_rows,
-    pick,
     positions,
-    weight_matrix,
+    weight_rows,
 )
 from luciole.schema.enums import Padding
 from tests.networks import dense, random
@@ -55,12 +55,12 @@ def convolution(
 def assert_rows_give_the_outputs(op: Dense, x: Array, most: int) -> None:
     y = reference(op, x)
     count = positions(op, x)
-    assert count == y[0].size // len(weight_matrix(op))
-    picks = pick(count, range(len(x)), most, seed=4)
+    assert count == y[0].size // len(weight_rows(op))
+    picks = Sampling(most, seed=4).picks(count, range(len(x)))
     assert picks.shape == (len(x), min(most, count))
-    found = input_rows(op, x, picks).values @ weight_matrix(op).T
-    wanted = output_rows(y, len(weight_matrix(op)), picks)
-    assert found.shape == (len(x) * min(most, count), len(weight_matrix(op)))
+    found = input_rows(op, x, picks).values @ weight_rows(op).T
+    wanted = output_rows(y, len(weight_rows(op)), picks)
+    assert found.shape == (len(x) * min(most, count), len(weight_rows(op)))
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
@@ -103,7 +103,7 @@ def test_weights_are_one_row_for_each_output() -> None:
     op = convolution((4, 4, 3), (2, 2))
     data = op.filter.data
     assert data is not None
-    matrix = weight_matrix(op)
+    matrix = weight_rows(op)
     assert matrix.shape == (5, 12)
     assert matrix[3, 2 * 3 + 1] == data[3, 1, 0, 1]  # kernel rows, then columns, then channels
 
@@ -113,7 +113,7 @@ def test_what_is_inside_the_image(stride: tuple[int, int], dilation: tuple[int, 
     """Images without any zero: what a row holds besides zeros is inside."""
     op = convolution((5, 7, 2), (3, 3), Padding.SAME, stride, dilation)
     x = np.abs(random(1, 2, 5, 7, 2)) + 1
-    picks = pick(positions(op, x), range(2), 1000, 0)
+    picks = Sampling(1000, 0).picks(positions(op, x), range(2))
     rows = input_rows(op, x, picks)
     assert rows.inside is not None
     assert rows.inside.shape == rows.values.shape
@@ -124,7 +124,7 @@ def test_what_is_inside_the_image(stride: tuple[int, int], dilation: tuple[int, 
 def test_everything_is_inside_a_valid_convolution() -> None:
     op = convolution((5, 7, 2), (3, 3), Padding.VALID)
     x = random(1, 2, 5, 7, 2)
-    rows = input_rows(op, x, pick(positions(op, x), range(2), 1000, 0))
+    rows = input_rows(op, x, Sampling(1000, 0).picks(positions(op, x), range(2)))
     assert rows.inside is not None
     assert rows.inside.all()
 
@@ -133,16 +133,16 @@ def test_a_dense_layer_has_no_border() -> None:
     graph = Model().add_graph(Graph("main"))
     op = dense(graph, graph.add_input("x", (None, 6)), (5, 6), "fc")
     assert isinstance(op, FullyConnected)
-    assert input_rows(op, random(0, 2, 6), pick(1, range(2), 9, 0)).inside is None
+    assert input_rows(op, random(0, 2, 6), Sampling(9, 0).picks(1, range(2))).inside is None
 
 
 # --------------------------------------------------------------------------------------- picks
 def test_picks_are_all_positions_where_there_are_few() -> None:
-    np.testing.assert_array_equal(pick(4, range(3), 4, 0), [[0, 1, 2, 3]] * 3)
+    np.testing.assert_array_equal(Sampling(4, 0).picks(4, range(3)), [[0, 1, 2, 3]] * 3)
 
 
 def test_picks_are_different_positions() -> None:
-    picks = pick(50, range(10), 8, 0)
+    picks = Sampling(8, 0).picks(50, range(10))
     assert picks.shape == (10, 8)
     assert all(len(set(row)) == 8 for row in picks.tolist())
     assert picks.min() >= 0
@@ -151,7 +151,8 @@ def test_picks_are_different_positions() -> None:
 
 
 def test_picks_depend_on_the_record_and_the_seed_and_not_on_the_batch() -> None:
-    together = pick(50, range(10), 8, 5)
-    apart = np.concatenate([pick(50, range(3), 8, 5), pick(50, range(3, 10), 8, 5)])
+    sampling = Sampling(8, 5)
+    together = sampling.picks(50, range(10))
+    apart = np.concatenate([sampling.picks(50, range(3)), sampling.picks(50, range(3, 10))])
     np.testing.assert_array_equal(together, apart)
-    assert not np.array_equal(together, pick(50, range(10), 8, 6))
+    assert not np.array_equal(together, Sampling(8, 6).picks(50, range(10)))

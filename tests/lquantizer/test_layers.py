@@ -18,7 +18,7 @@ from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.lquantizer import Choice, Config
-from luciole.lquantizer.calibration.positions import weight_matrix
+from luciole.lquantizer.calibration.rows import weight_rows
 from luciole.lquantizer.methods.published import Published
 from luciole.lquantizer.network.layers import find_groups, misfit
 from luciole.schema.enums import ActivationFunctionType, FullyConnectedOptionsWeightsFormat
@@ -51,7 +51,7 @@ def test_dense_layers_qualify(activation: ActivationFunctionType, bias: bool) ->
     layers, skipped = find_groups(graph, Config(Choice(2, 4)), DENSE)
     assert [(layer.name, layer.choice) for layer in layers] == [("fc", Choice(2, 4))]
     np.testing.assert_array_equal(
-        weight_matrix(layers[0].ops[0]), value_named(model, "fc/weights").data
+        weight_rows(layers[0].ops[0]), value_named(model, "fc/weights").data
     )
     assert skipped == {}
 

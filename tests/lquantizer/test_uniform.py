@@ -25,7 +25,7 @@ from luciole.ir.ops.reshape import Reshape
 from luciole.ir.ops.softmax import Softmax
 from luciole.ir.quantization import Affine, is_affine
 from luciole.lquantizer import QuantizeError
-from luciole.lquantizer.uniform.branches import Branches
+from luciole.lquantizer.network.branches import Branches
 from luciole.schema.enums import ActivationFunctionType as Act
 from luciole.schema.enums import Padding
 from luciole.tools.common.declined import declined
@@ -354,7 +354,7 @@ def test_of_two_layers_that_are_added_the_larger_makes_up_for_the_smaller(
         return float(np.square(answers(made, data) - answers(model, data)).mean())
 
     together = error()
-    monkeypatch.setattr(Branches, "in_rounded", lambda *_: None)
+    monkeypatch.setattr(Branches, "in_work", lambda *_: None)
     assert together < 0.97 * error()
 
 

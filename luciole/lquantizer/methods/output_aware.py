@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from luciole.ir import Array
 from luciole.lquantizer.assignment.config import Choice
 from luciole.lquantizer.calibration.moments import Part
-from luciole.lquantizer.calibration.positions import Rows
+from luciole.lquantizer.calibration.rows import Rows
 from luciole.lquantizer.formats.coded import Coded, Matrix
 from luciole.lquantizer.formats.even_levels import even_fit
 from luciole.lquantizer.formats.levels import Fit, Samples, best_fit

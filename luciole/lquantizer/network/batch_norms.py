@@ -9,10 +9,10 @@ import numpy as np
 
 from luciole.interpreter import Interpreter
 from luciole.interpreter.records import Records, batch_size, run_records
-from luciole.ir import Array, Graph, Model, Op, Value
+from luciole.ir import Array, Graph, Model, Op
 from luciole.ir.ops.elementwise_binary import Add, Mul
 from luciole.ir.rewriting.scaling import layer_and_factor, per_channel
-from luciole.lquantizer.calibration.products import weight_rows
+from luciole.lquantizer.calibration.rows import bias_of, weight_rows
 from luciole.lquantizer.rewrite.batch_norm import EPSILON, BatchNorm, Normalized
 from luciole.schema.enums import ActivationFunctionType
 
@@ -27,7 +27,7 @@ class _Place:
 
     def measured(self, mean: Array, variance: Array) -> Normalized:
         """Say what was normalized, given what the layer gave, its bias in it."""
-        bias = _bias(self.layer)
+        bias = bias_of(self.layer)
         gamma = self.scale * np.sqrt(variance + EPSILON)
         beta = self.shift + self.scale * mean
         parts = (gamma, beta, mean - bias, variance)
@@ -62,12 +62,6 @@ def _shift(scaled: Mul, layer: Op) -> Array | None:
         return None
     others = [v for v in users[0].op.operands if v is not scaled.output]
     return per_channel(others[0], layer) if len(others) == 1 else None
-
-
-def _bias(layer: Op) -> Array | float:
-    name = "" if layer.quant is None else layer.quant.bias or ""
-    value: Value | None = layer.given_operands().get(name)
-    return 0.0 if value is None or value.data is None else value.data
 
 
 def _moments(model: Model, layers: list[Op], records: Records) -> list[tuple[Array, Array]]:

@@ -10,7 +10,7 @@ from luciole.interpreter.records import Records, Track, untracked
 from luciole.ir import Array, Model, Op
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
-from luciole.lquantizer.calibration.positions import Dense
+from luciole.lquantizer.calibration.rows import Dense, bias_of
 from luciole.lquantizer.calibration.statistics import statistics
 from luciole.lquantizer.network.preparation import Preparation
 from luciole.schema.enums import ActivationFunctionType
@@ -42,7 +42,6 @@ def correct_bias(model: Model, op: Dense, wanted: Array, records: Records, batch
     The layer has no activation.
     """
     (found,) = statistics(model, [op.output], records, batch)
-    bias = None if op.bias is None else op.bias.data
-    old = np.zeros(len(wanted), np.float32) if bias is None else bias
-    corrected = (old.reshape(-1) + (wanted - found.means)).astype(np.float32).reshape(old.shape)
+    shape = (-1,) if op.bias is None else op.bias.dims
+    corrected = (bias_of(op) + (wanted - found.means)).astype(np.float32).reshape(shape)
     op.bias = model.graph.add_constant(model.graph.unique_name(f"{op.name}/bias"), corrected)

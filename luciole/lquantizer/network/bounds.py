@@ -16,7 +16,7 @@ from luciole.ir.ops.reduce import Mean, Sum
 from luciole.ir.ops.softmax import Softmax
 from luciole.ir.ops.space_to_batch_nd import SpaceToBatchND
 from luciole.ir.quant import Like
-from luciole.lquantizer.calibration.products import Product, weight_rows
+from luciole.lquantizer.calibration.rows import Product, bias_of, weight_rows
 from luciole.schema.enums import ActivationFunctionType as Act
 
 Floats = NDArray[np.float64]
@@ -128,7 +128,7 @@ def _extremes(op: Product, known: Mapping[Value, Interval]) -> tuple[Floats, Flo
     low, high = _hull([(0.0, 0.0), _ANYTHING if data is None else _of(data, known)])
     rows = weight_rows(op).astype(np.float64)
     above, below = rows.clip(min=0).sum(1), rows.clip(max=0).sum(1)
-    bias = 0.0 if op.bias is None or op.bias.data is None else op.bias.data.reshape(-1)
+    bias = bias_of(op)
     return (
         _times(above, low) + _times(below, high) + bias,
         _times(above, high) + _times(below, low) + bias,

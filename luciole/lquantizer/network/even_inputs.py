@@ -19,13 +19,13 @@ from luciole.ir.number_format import LearnedLevels
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.lquantizer.assignment.config import Choice
-from luciole.lquantizer.calibration.positions import (
+from luciole.lquantizer.calibration.rows import (
     Dense,
     Rows,
+    Sampling,
     input_rows,
-    pick,
     positions,
-    weight_matrix,
+    weight_rows,
 )
 from luciole.lquantizer.calibration.watch import watched
 from luciole.lquantizer.formats.coded import Matrix
@@ -102,13 +102,13 @@ def _rows(
     model: Model, pairs: Sequence[Pair], records: Records, batch: int, seed: int
 ) -> Mapping[Op, Rows]:
     """Take rows that the second layers meet in the float network, from one run of it."""
-    most = max(1, _ROWS // check_records(model.graph, records))
+    sampling = Sampling(max(1, _ROWS // check_records(model.graph, records)), seed)
     kept: list[list[Rows]] = [[] for _ in pairs]
     for part, arrays in watched(model, [pair.between for pair in pairs], records, batch):
         for pair, x, rows in zip(pairs, arrays, kept, strict=True):
             op = _back(pair)
-            rows.append(input_rows(op, x, pick(positions(op, x), part, most, seed)))
-    return {pair.back: joined(rows) for pair, rows in zip(pairs, kept, strict=True)}
+            rows.append(input_rows(op, x, sampling.picks(positions(op, x), part)))
+    return {pair.back: Rows.joined(rows) for pair, rows in zip(pairs, kept, strict=True)}
 
 
 def _back(pair: Pair) -> Dense:
@@ -119,7 +119,7 @@ def _back(pair: Pair) -> Dense:
 
 def _disturbance(rows: Rows, pair: Pair, scales: Floats, choice: Choice, seed: int) -> float:
     """Compute the variance that quantizing inputs, multiplied by scales, adds to the outputs."""
-    weights = weight_matrix(_back(pair))
+    weights = weight_rows(_back(pair))
     along = np.tile(scales.astype(np.float32), weights.shape[1] // len(scales))
     given = Rows(rows.values * along, rows.inside)
     samples, bits = input_samples(given, seed), choice.input_bits
@@ -130,13 +130,6 @@ def _disturbance(rows: Rows, pair: Pair, scales: Floats, choice: Choice, seed: i
         error = np.where(given.inside, error, 0)
     moved = (error - error.mean(0)) @ (weights / along).T
     return float(np.mean(np.square(moved, dtype=np.float64)))
-
-
-def joined(rows: Sequence[Rows]) -> Rows:
-    """Join rows, with their masks where there are some."""
-    masks = [r.inside for r in rows if r.inside is not None]
-    values = np.concatenate([r.values for r in rows])
-    return Rows(values, np.concatenate(masks) if masks else None)
 
 
 def input_samples(rows: Rows, seed: int) -> Samples:

@@ -19,7 +19,7 @@ from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.text.common import one_line
 from luciole.ir.value import Use, element_count
 from luciole.lquantizer.assignment.config import Choice, Config
-from luciole.lquantizer.calibration.positions import Dense
+from luciole.lquantizer.calibration.rows import Dense
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.network.problem import Scope
 from luciole.schema.enums import FullyConnectedOptionsWeightsFormat

@@ -15,7 +15,7 @@ from luciole.ir.passes.canonical.unroll_unidirseqlstm import unroll_unidirseqlst
 from luciole.ir.passes.split_activation import split_activation
 from luciole.lquantizer.calibration.moments import Part
 from luciole.lquantizer.calibration.watch import batch_for, watched
-from luciole.lquantizer.network.preparation import floors
+from luciole.lquantizer.network.branches import floors
 from luciole.lquantizer.network.result import Trace
 from luciole.lquantizer.network.sampling import HELD_BACK
 from luciole.lquantizer.report import Report, snr_db

@@ -5,14 +5,16 @@ takes on.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array
+from luciole.ir.quantization import Affine
 from luciole.lquantizer.assignment.config import Choice
-from luciole.lquantizer.calibration.positions import Rows
+from luciole.lquantizer.calibration.moments import Part
+from luciole.lquantizer.calibration.rows import Rows
 from luciole.lquantizer.formats.coded import Coded
 from luciole.lquantizer.formats.levels import Fit
 
@@ -21,7 +23,8 @@ from luciole.lquantizer.formats.levels import Fit
 class LayerProblem:
     """One layer to learn: rows that its weights meet in the quantized network, the float network's
     outputs there [r, o], its weights [o, n] and bias [o], the record each row is from [r], and
-    whether its outputs are the network's answer, with no branch added to them.
+    whether its outputs are the network's answer, with no branch added to them. There are no rows
+    where the layer's weights are all that is known.
     """
 
     rows: Rows
@@ -37,6 +40,23 @@ class LayerProblem:
     """[o]: what outputs were divided by in front, and are judged times."""
     float_rows: Rows | None = None
     """The rows in the float network, for methods whose scope asks for them."""
+    with_branch: bool = False
+    """Whether each of the layers makes up for the error of a branch."""
+    step: float | None = None
+    """The scale of the integers that the layer reads, None where it reads real numbers."""
+    trained: Affine | None = None
+    """The integers that the weights were trained to be."""
+
+    def parts(self) -> list[Part]:
+        """Split the rows, and the outputs that they should give, by the layer's groups of channels;
+        none where nothing is known of its rows.
+        """
+        if not len(self.targets):
+            return []
+        rows = self.rows.by_group
+        targets = np.split(self.targets, len(rows), -1)
+        floors = [None] * len(rows) if self.floors is None else np.split(self.floors, len(rows), -1)
+        return [Part(*sides) for sides in zip(rows, targets, floors, strict=True)]
 
 
 @dataclass
@@ -64,7 +84,8 @@ class Scope:
     A method that learns layers ``together`` learns those that share their weights as one, leaves
     the ends of convolutional networks alone unless they are named, and sees layers without their
     fused activations and at some positions of each record only. One that ``rescales`` gets a
-    network whose channels were made alike where that helps its levels.
+    network whose channels were made alike where that helps its levels. Rows that are ``masked`` say
+    what of them lies inside the image.
     """
 
     convolutions: bool = True
@@ -72,10 +93,15 @@ class Scope:
     float_rows: bool = False
     corrects_biases: bool = True
     rescales: bool = True
+    masked: bool = True
 
 
-class Method(Protocol):
-    """How one layer is learned."""
+Format = TypeVar("Format", contravariant=True)
+Learned = TypeVar("Learned", covariant=True)
+
+
+class Method(Protocol[Format, Learned]):
+    """How one layer is learned: what it is to become, and what was learned for it then."""
 
     @property
     def scope(self) -> Scope:
@@ -85,5 +111,9 @@ class Method(Protocol):
     def seed(self) -> int:
         """The seed of everything random."""
 
-    def learn(self, problem: LayerProblem, choice: Choice) -> LearnedLayer:
+    def learn(self, problem: LayerProblem, format: Format, /) -> Learned:
         """Learn a layer; deterministic for a given seed."""
+
+
+LevelsMethod = Method[Choice, LearnedLayer]
+"""How a layer gets learned levels."""

@@ -28,7 +28,7 @@ from luciole.ir.passes.cleaning.remove_dead import remove_dead
 from luciole.ir.passes.split_activation import split_activation
 from luciole.ir.value import Use
 from luciole.lquantizer.calibration.front import Front
-from luciole.lquantizer.calibration.products import Product, weight_rows
+from luciole.lquantizer.calibration.rows import Product, weight_rows
 from luciole.lquantizer.calibration.saved import Rescaled
 from luciole.lquantizer.calibration.watch import watched
 from luciole.lquantizer.errors import QuantizeError

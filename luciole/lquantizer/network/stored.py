@@ -15,13 +15,14 @@ from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.lquantizer.assignment.layer_format import Levels
 from luciole.lquantizer.calibration.front import Front
-from luciole.lquantizer.calibration.products import Sampling, groups_of, rows_of_input
+from luciole.lquantizer.calibration.rows import Sampling, bias_of, groups_of
 from luciole.lquantizer.calibration.watch import watched
 from luciole.lquantizer.formats.stored_levels import FEW, fit_stored
 from luciole.lquantizer.network.layers import Stored
 from luciole.lquantizer.network.preparation import Preparation
+from luciole.lquantizer.network.sampling import Sampled
 from luciole.lquantizer.report import LayerReport, snr_db
-from luciole.lquantizer.rewrite.integers import set_bias, slot_of
+from luciole.lquantizer.rewrite.integers import set_bias
 from luciole.lquantizer.rewrite.stored_levels import read_stored
 
 
@@ -74,7 +75,8 @@ def _seen(
     if shape[0] % groups_of(op):
         return None
     sampling = Sampling.of(prepared.count, seed)
-    return rows_of_input(Front(prepared.work, records, prepared.batch), op, sampling)
+    front = Front(prepared.work, records, prepared.batch)
+    return Sampled.of(front, [op], sampling, masked=False).rows.by_group
 
 
 def _moments(seen: Array, outputs: int) -> Array:
@@ -86,10 +88,9 @@ def _moments(seen: Array, outputs: int) -> Array:
 
 def _shift_bias(prepared: Preparation, op: Op, shift: Array) -> None:
     """Add to a layer's bias [o], where it has none or a constant one."""
-    name = None if op.quant is None else op.quant.bias
-    old = None if name is None else slot_of(op, name)[1]
+    old = op.given_operands().get("" if op.quant is None else op.quant.bias or "")
     if old is None or old.data is not None:
-        present = 0.0 if old is None or old.data is None else old.data.reshape(-1)
+        present = 0.0 if old is None else bias_of(op)
         set_bias(prepared.work.graph, op, np.asarray(present + shift))
 
 

@@ -11,7 +11,7 @@ from luciole.ir import Graph, TensorType, Value
 from luciole.ir.ops.elementwise_binary import Minimum
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.quantization import Affine
-from luciole.lquantizer.calibration.positions import Dense, weight_matrix
+from luciole.lquantizer.calibration.rows import Dense, weight_rows
 from luciole.lquantizer.formats.affine import min_max, nearest_levels
 from luciole.lquantizer.rewrite.integers import insert_pair
 
@@ -21,7 +21,7 @@ _LOWEST = -128
 
 def round_weights(graph: Graph, op: Dense, bits: int) -> None:
     """Replace a layer's weights by the nearest of 2^bits levels for each output."""
-    rounded = nearest_levels(weight_matrix(op), bits)
+    rounded = nearest_levels(weight_rows(op), bits)
     dims = (op.weights if isinstance(op, FullyConnected) else op.filter).dims
     name = graph.unique_name(f"{op.name}/affine weights")
     op.set_operand(1, graph.add_constant(name, rounded.reshape(dims)))

@@ -21,7 +21,7 @@ from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.ir.ops.reshape import Reshape
 from luciole.ir.passes.cleaning.remove_dead import remove_dead, remove_dead_buffers
 from luciole.ir.passes.folding.fuse_activation_function import fuse_activation_function
-from luciole.lquantizer.calibration.positions import Dense, weight_matrix
+from luciole.lquantizer.calibration.rows import Dense, weight_rows
 
 Learned = LQFullyConnected | LQConv2D
 
@@ -49,7 +49,7 @@ def replace_layer(
 
     Returns the new operator and the tensor that took the old result's place and name.
     """
-    weights = weight_matrix(op)
+    weights = weight_rows(op)
     scales = weight_basis.astype(np.float32)
     learned = LearnedParameters(input_basis, weight_basis, nearest_codes(weights, scales))
     ((new, result),) = replace_layers([op], learned)

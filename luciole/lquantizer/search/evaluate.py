@@ -14,21 +14,21 @@ from luciole.lquantizer.assignment.config import Choice, Config
 from luciole.lquantizer.assignment.layer_format import Levels, levels_format
 from luciole.lquantizer.assignment.options import FitOptions
 from luciole.lquantizer.assignment.schemes import LEARNED, UniformOptions
-from luciole.lquantizer.calibration.positions import Dense
+from luciole.lquantizer.calibration.rows import Dense
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.methods.output_aware import OutputAware
+from luciole.lquantizer.network.branches import Aim
 from luciole.lquantizer.network.even_inputs import Disturbances
 from luciole.lquantizer.network.layers import find_groups
-from luciole.lquantizer.network.preparation import Preparation, prepare, seen_by
+from luciole.lquantizer.network.preparation import Preparation, prepare
 from luciole.lquantizer.network.problem import LayerProblem, LearnedLayer
 from luciole.lquantizer.network.result import Result
-from luciole.lquantizer.network.sampling import Aim, float_side, quantized_side
-from luciole.lquantizer.network.walk import problem_of, quantize_records, replaced
 from luciole.lquantizer.rewrite.learned_levels import finish
 from luciole.lquantizer.search import latency, shortened
 from luciole.lquantizer.search.judging import Judge
 from luciole.lquantizer.search.space import UNCHANGED, is_learned, recipe
 from luciole.lquantizer.uniform.mixed import quantize_mixed, with_integers
+from luciole.lquantizer.whole.levels import quantize_records, replaced
 
 Size = Callable[[Model], int]
 """The size of a model's file; exporters are not this room's, so the caller brings it."""
@@ -174,7 +174,7 @@ class _Layers:
     """The float network prepared for the fit, and what each of its layers aims at."""
 
     prepared: Preparation
-    aims: list[Aim]
+    aims: Mapping[Op, Aim]
     size: int
 
     @classmethod
@@ -183,15 +183,12 @@ class _Layers:
         prepared = prepare(bench.model, bench.records, config, OutputAware(bench.seed), False)
         finished = prepared.work.clone()
         finish(finished)
-        return cls(prepared, float_side(prepared, bench.records), bench.size(finished))
+        return cls(prepared, prepared.network.aims(prepared.jobs), bench.size(finished))
 
     def problem(self, layer: str) -> LayerProblem:
         """State what one layer has to learn in the float network."""
-        number = self._number(layer)
-        job, aim = self.prepared.jobs[number], self.aims[number]
-        alone = replace(job, others=[None] * len(job.others))
-        rows, _, numbers = quantized_side(self.prepared.front, alone, seen_by(self.prepared.jobs))
-        return problem_of(alone, rows, aim, [None] * len(job.others), numbers)
+        prepared, job = self.prepared, self.prepared.jobs[self._number(layer)]
+        return prepared.network.alone(job, self.aims, prepared.jobs)
 
     def with_one(self, layer: str, problem: LayerProblem, learned: LearnedLayer) -> Model:
         """Copy the network with one layer learned."""
@@ -199,13 +196,13 @@ class _Layers:
         places: dict[Op, int] = {op: place for place, op in enumerate(graph.ops)}
         work = self.prepared.work.clone()
         twins = list(work.graph.ops)
-        replaced([_dense(twins[places[op]]) for op in job.group.ops], problem, learned)
+        replaced([_dense(twins[places[op]]) for op in job.ops], problem, learned)
         finish(work)
         return work
 
     def _number(self, layer: str) -> int:
         for number, job in enumerate(self.prepared.jobs):
-            if layer in job.group.names:
+            if layer in self.prepared.groups[job.name].names:
                 return number
         raise QuantizeError(f"layer {layer!r} has no form with learned levels")
 

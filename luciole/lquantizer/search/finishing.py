@@ -13,10 +13,10 @@ from luciole.lquantizer.assignment.options import FitOptions
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.methods.output_aware import OutputAware
 from luciole.lquantizer.network.result import Result
-from luciole.lquantizer.network.walk import quantize_records
 from luciole.lquantizer.search.evaluate import Bench, config_of
 from luciole.lquantizer.search.space import is_learned, recipe
 from luciole.lquantizer.uniform.mixed import with_integers
+from luciole.lquantizer.whole.levels import quantize_records
 
 FIT = "fit"
 _TUNE = re.compile(r"finetune:([1-9][0-9]{0,5})(,mirror)?")

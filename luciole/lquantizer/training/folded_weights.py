@@ -18,7 +18,7 @@ from luciole.ir import Array
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.ops.fully_connected import FullyConnected
-from luciole.lquantizer.methods.uniform import weight_scales
+from luciole.lquantizer.formats.integers import weight_scales
 from luciole.lquantizer.rewrite.batch_norm import Normalized
 from luciole.lquantizer.training.layers import Trained
 from luciole.lquantizer.training.narrow_settings import NarrowSettings

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from luciole.ir import Array, Graph, Model, TensorType, Value
+from luciole.ir import Graph, Model, TensorType, Value
 from luciole.ir.dtypes import integer_range
 from luciole.ir.ops.fake_quant import FakeQuant, limits
 from luciole.ir.passes.cleaning.remove_dead import remove_dead
@@ -17,7 +17,6 @@ from luciole.lquantizer.assignment.layer_format import LayerFormat
 from luciole.lquantizer.assignment.schemes import SCHEMES
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.formats.affine import of_range
-from luciole.lquantizer.methods.uniform import Integers, nearest
 
 _BYTE = 8
 
@@ -119,13 +118,3 @@ def _affine(op: FakeQuant, dtype: TensorType) -> Affine:
     assert codes is not None, "integers have limits"
     point = round(float(op.narrow_range) - float(low) / float(scale)) + codes[0]
     return Affine.single(float(scale), point, dtype)
-
-
-def weights_as_given(weights: Array, bias: Array, affine: Affine, most: int) -> Integers:
-    """Find the codes of weights [o, n] that FAKE_QUANT rounded. Kernels want them around 0, from
-    -most to most: what does not fit is rounded again.
-    """
-    codes = np.rint(weights / affine.scale)
-    if np.abs(codes).max(initial=0) <= most:
-        return Integers(codes.astype(np.int8), affine.scale, bias)
-    return nearest(weights, bias, most, channels=False, searched=False)

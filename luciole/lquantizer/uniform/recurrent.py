@@ -13,7 +13,7 @@ from luciole.ir.analysis.constancy import constant_bytes
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTM, LSTMLayer, UnidirectionalSequenceLSTM
 from luciole.ir.recurrent import PEEPHOLES
 from luciole.lquantizer.assignment.schemes import Scheme
-from luciole.lquantizer.methods.uniform import weight_scales
+from luciole.lquantizer.formats.integers import weight_scales
 from luciole.lquantizer.report import LayerReport
 from luciole.lquantizer.rewrite.integers import weight_codes
 from luciole.lquantizer.rewrite.recurrent import is_matrix

@@ -6,7 +6,7 @@ them computes. At last operators can compute with the integers themselves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,47 +22,36 @@ from luciole.interpreter.records import (
 from luciole.ir import Array, Graph, Model, Op, TensorType, Value
 from luciole.ir.analysis.constancy import constant_bytes
 from luciole.ir.analysis.weights import has_weights
-from luciole.ir.ops.quantize import Dequantize
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTMLayer
 from luciole.ir.passes.split_activation import split_activation
-from luciole.ir.quantization import Affine, is_affine
+from luciole.ir.quantization import Affine
 from luciole.ir.text.common import one_line
 from luciole.lquantizer.assignment.schemes import Scheme, UniformOptions
 from luciole.lquantizer.calibration.front import Front
 from luciole.lquantizer.calibration.moments import Part
-from luciole.lquantizer.calibration.products import (
-    Product,
-    Sampling,
-    groups_of,
-    rows_beside,
-    rows_of_results,
-    weight_rows,
-)
 from luciole.lquantizer.calibration.recurrent import CELL, HIDDEN, inner_tensors
+from luciole.lquantizer.calibration.rows import Product, Sampling
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.formats.affine import Range
-from luciole.lquantizer.methods.uniform import (
-    Integers,
-    nearest,
-    output_aware,
-    with_room_for_bias,
-)
+from luciole.lquantizer.formats.integers import Integers
+from luciole.lquantizer.methods.integers import LearnedIntegers
+from luciole.lquantizer.network.branches import Aim, Branches
 from luciole.lquantizer.network.grids import Grids, choose_grids, range_of, touched, unsaid
+from luciole.lquantizer.network.problem import LayerProblem
 from luciole.lquantizer.network.rounding import tensor_reports
 from luciole.lquantizer.network.told_apart import ALL
+from luciole.lquantizer.network.walk import Job, Network
 from luciole.lquantizer.report import LayerReport, TensorReport, snr_db
 from luciole.lquantizer.rewrite.ends import integer_ends
 from luciole.lquantizer.rewrite.integers import (
     insert_pairs,
     set_bias,
     set_weights,
-    slot_of,
     to_integers,
     weight_slot,
 )
 from luciole.lquantizer.rewrite.recurrent import prepare_layer, scale_of_cells, symmetric
-from luciole.lquantizer.uniform.branches import Aim, Branches
-from luciole.lquantizer.uniform.fake_quant import NOTHING, Given, weights_as_given
+from luciole.lquantizer.uniform.fake_quant import NOTHING, Given
 from luciole.lquantizer.uniform.limits import Limits
 from luciole.lquantizer.uniform.places import types_of
 from luciole.lquantizer.uniform.poles import kept_from_poles
@@ -100,17 +89,13 @@ def walk(
     Raises QuantizeError for data that cannot be used.
     """
     names = {op: op.name for op in work.graph.ops}
-    way = _Way.begin(work, records, schemes, options, track, known, given)
-    found = Walked({}, {}, set(way.schemes), way.lost)
-    aims = way.aims(track("float network", way.count))
-    for layer in recurrent(work.graph, way.schemes):
-        found.reports[layer] = LayerReport(names[layer], 8, 8, bytes_before=constant_bytes(layer))
-    step = track("learning layers", len(way.layers))
-    for op in way.layers:
-        found.latents[op.name] = weight_rows(op)
-        found.reports[op] = way.learn(op, names[op], aims.get(op))
-        step(1)
-    return found
+    learning = _Learning.begin(work, records, schemes, options, track, known, given)
+    aims = learning.aims(track("float network", learning.count))
+    for layer in recurrent(work.graph, learning.schemes):
+        size = constant_bytes(layer)
+        learning.walked.reports[layer] = LayerReport(names[layer], 8, 8, bytes_before=size)
+    learning.learn(options, aims, track("learning layers", len(learning.jobs)))
+    return learning.walked
 
 
 def round_plainly(
@@ -121,10 +106,9 @@ def round_plainly(
     operators that can compute with integers.
     """
     known = Known(Limits(options), batch=batch)
-    way = _Way.begin(work, records, schemes, options, untracked, known, NOTHING)
-    for op in way.layers:
-        way.learn(op, op.name, None)
-    return set(way.schemes)
+    learning = _Learning.begin(work, records, schemes, options, untracked, known, NOTHING)
+    learning.learn(options, {}, untracked("", 0))
+    return learning.walked.integers
 
 
 @dataclass
@@ -245,25 +229,15 @@ def assemble(
 
 
 @dataclass
-class _Way:
-    """A network on its way, its float twin, and what both are run on."""
+class _Learning:
+    """A network on its way, what is to be learned of it, and what was."""
 
     work: Model
-    reference: Model
-    layers: list[Op]
-    """Those that get integer weights, in the order in which they are learned."""
-    branches: Branches
+    network: Network
+    jobs: list[Job[Scheme]]
     schemes: Mapping[Op, Scheme]
-    lost: dict[Op, str]
-    """Operators that stay float for what integers would do to them, and why."""
-    records: Records | None
-    batch: int
-    sampling: Sampling
-    options: UniformOptions
     known: Known
-    given: Given
-    front: Front | None
-    """The network on its way, as far as it was run."""
+    walked: Walked
 
     @classmethod
     def begin(
@@ -275,9 +249,9 @@ class _Way:
         track: Track,
         known: Known,
         given: Given,
-    ) -> _Way:
+    ) -> _Learning:
         """Watch the float network, and round every tensor that operators on integers touch."""
-        graph = work.graph
+        graph, names = work.graph, {op: op.name for op in work.graph.ops}
         reference = work.clone()
         twins = dict(zip(graph.ops, reference.graph.ops, strict=True))
         batch = 1 if records is None else known.batch_of(reference, records)
@@ -293,86 +267,55 @@ class _Way:
         schemes = {op: types for op, types in schemes.items() if op not in lost}
         known.round(graph, schemes, ends, given)
         some = _some(records, known.cut)
-        sampling = Sampling.of(max(1, _count(some)), options.seed)
-        front = None if some is None else Front(work, some, batch)
         layers = [op for op in graph.ops if op in schemes and has_weights(op)]
         branches = _branches(reference.graph, twins, layers)
-        order, how = branches.order(layers), (sampling, options, known, given, front)
-        return cls(work, reference, order, branches, schemes, lost, some, batch, *how)
+        network = Network(reference, branches, None if some is None else Front(work, some, batch))
+        sampling = Sampling.of(max(1, _count(some)), options.seed)
+        jobs = [_job(op, names[op], schemes[op], sampling, given) for op in layers]
+        return cls(work, network, jobs, schemes, known, Walked({}, {}, set(schemes), lost))
 
     @property
     def count(self) -> int:
         """Records that layers are learned from."""
-        return _count(self.records)
+        return _count(None if self.network.front is None else self.network.front.records)
 
     def aims(self, progress: Progress) -> dict[Op, Aim]:
-        """Take rows of what the float network computes in front of layers' activations, and of the
-        branches that are added there, as far as integers reach by intent: no layer makes up for
-        what is cut off.
+        """Take rows of what layers aim at, of branches as far as integers reach by intent: no layer
+        makes up for what is cut off.
         """
-        if self.records is None:
-            return {}
-        products = [op for op in self.layers if isinstance(op, Product)]
-        twins = [self.branches.twins[op] for op in products]
-        own = [(op, op.output) for op in twins if isinstance(op, Product)]
-        given = [self.branches.in_float(op) for op in products]
-        others = [(op, v) for (op, _), v in zip(own, given, strict=True) if v is not None]
-        how = (self.records, self.batch, self.sampling, progress)
-        found = rows_of_results(self.reference, [*own, *others], *how)
-        added = iter(found[len(own) :])
-        cut = self.known.cut
-        beside = [None if v is None else next(added).clip(*cut.get(v.name, ALL)) for v in given]
-        triples = zip(products, found, beside, strict=False)
-        return {op: Aim(rows, other) for op, rows, other in triples}
+        return {
+            op: self._cut(op, aim) for op, aim in self.network.aims(self.jobs, progress).items()
+        }
 
-    def learn(self, op: Op, name: str, aim: Aim | None) -> LayerReport:
-        """Learn a layer on the network as it is by now, and give it its integers."""
-        types = self.schemes[op]
-        report = LayerReport(name, types.activation_bits, types.weight_bits)
+    def _cut(self, op: Op, aim: Aim) -> Aim:
+        branch = self.network.branches.in_float(op)
+        if branch is None or aim.other is None:
+            return aim
+        return Aim(aim.own, aim.other.clip(*self.known.cut.get(branch.name, ALL)))
+
+    def learn(self, options: UniformOptions, aims: Mapping[Op, Aim], step: Progress) -> None:
+        """Learn the layers, and give them their integers."""
+        self.network.walk(self.jobs, aims, LearnedIntegers(options), self._write, step)
+
+    def _write(self, job: Job[Scheme], problem: LayerProblem, learned: Integers) -> None:
+        """Give a layer its integers."""
+        (op,), types = job.ops, job.format
+        report = LayerReport(job.name, types.activation_bits, types.weight_bits)
         report.bytes_before = constant_bytes(op)
-        parts = [] if aim is None else list(self._parts(op, aim))
-        found, step = self._integers(op, parts), _step_of_input(op)
-        if types.bias == TensorType.INT32 and step is not None:
-            found = with_room_for_bias(found, step)
-        self.known.integers[name, types.weight_bits] = found
-        if parts:
-            _judge(report, parts, found)
-        set_weights(self.work.graph, op, found.codes, found.scales, types.weights)
-        set_bias(self.work.graph, op, found.bias)
-        return report
-
-    def _integers(self, op: Op, parts: list[Part]) -> Integers:
-        """Learn a layer's integers; by its weights alone where nothing is known of its rows."""
-        types = self.schemes[op]
-        most, channels = types.most, self.options.channels(types)
-        weights, affine = weight_rows(op), self.given.weights.get(weight_slot(op)[1])
-        if affine is not None:
-            return weights_as_given(weights, _bias(op), affine, most)
-        if parts and self.options.rounding == "output_aware":
-            return output_aware(parts, weights, most, channels=channels)
-        searched = self.options.ranges == "mse"
-        return nearest(weights, _bias(op), most, channels=channels, searched=searched)
-
-    def _parts(self, op: Op, aim: Aim) -> Iterator[Part]:
-        assert isinstance(op, Product), "only these have rows"
-        assert self.front is not None, "aims are of records"
-        left = self.layers[self.layers.index(op) :]
-        branch = self.branches.in_rounded(op, left)
-        later = [v for layer in left[1:] for v in self._seen_by(layer)]
-        rows, beside = rows_beside(self.front, op, branch, self.sampling, later, left)
-        target, floors = self.branches.problem(op, aim, beside)
-        groups = groups_of(op)
-        below = [None] * groups if floors is None else np.split(floors, groups, -1)
-        for z, t, floor in zip(rows, np.split(target, groups, -1), below, strict=True):
-            yield Part(z, t, floor)
-
-    def _seen_by(self, op: Op) -> Iterator[Value]:
-        """Yield what a layer reads, and the branch that is added to its result."""
-        values = (op.operands[0], self.branches.in_rounded(op, ()))
-        yield from (v for v in values if v is not None)
+        _judge(report, problem.parts(), learned)
+        self.walked.reports[op] = report
+        self.walked.latents[op.name] = problem.weights
+        self.known.integers[job.name, types.weight_bits] = learned
+        set_weights(self.work.graph, op, learned.codes, learned.scales, types.weights)
+        set_bias(self.work.graph, op, learned.bias)
 
 
-def _branches(reference: Graph, twins: Mapping[Op, Op], layers: Sequence[Op]) -> Branches:
+def _job(op: Op, name: str, types: Scheme, sampling: Sampling, given: Given) -> Job[Scheme]:
+    trained = given.weights.get(weight_slot(op)[1])
+    return Job(name, [op], types, sampling, trained=trained)
+
+
+def _branches(reference: Graph, twins: Mapping[Op, Op], layers: Iterable[Op]) -> Branches:
     """Let the activations of a float network's layers stand alone, and find their branches."""
     products = [op for op in layers if isinstance(op, Product)]
     for op in products:
@@ -393,30 +336,15 @@ def _some(records: Records | None, cut: Mapping[str, Range]) -> Records | None:
     return {name: a.clip(*cut[name]) if name in cut else a for name, a in some.items()}
 
 
-def _judge(report: LayerReport, parts: list[Part], found: Integers) -> None:
+def _judge(report: LayerReport, parts: Sequence[Part], learned: Integers) -> None:
     """Enter how close the layer's output is, before it is rounded itself."""
-    values = (found.codes * found.scales[:, None]).astype(np.float32)
-    split = zip(np.split(values, len(parts)), np.split(found.bias, len(parts)), strict=True)
+    if not parts:
+        return
+    values, biases = (np.split(side, len(parts)) for side in (learned.values(), learned.bias))
+    split = zip(values, biases, strict=True)
     errors = [p.error(p.z @ w.T + b) for p, (w, b) in zip(parts, split, strict=True)]
     report.mse = float(np.mean(errors))
     report.snr_db = snr_db(float(np.mean([p.signal for p in parts])), report.mse)
-
-
-def _step_of_input(op: Op) -> float | None:
-    """Return the scale of a layer's input; None where it is no integers."""
-    value = op.operands[0]
-    made = None if value is None or value.producer is None else value.producer.op
-    if not isinstance(made, Dequantize) or not is_affine(made.input):
-        return None
-    return float(Affine.of(made.input, "the input").scale[0])
-
-
-def _bias(op: Op) -> Array:
-    """Return a layer's bias [o], 0 where it has none."""
-    name = None if op.quant is None else op.quant.bias
-    value = None if name is None else slot_of(op, name)[1]
-    data = None if value is None else value.data
-    return np.zeros(len(weight_rows(op)), np.float32) if data is None else data.reshape(-1)
 
 
 def _ends(graph: Graph, options: UniformOptions) -> dict[Value, TensorType]:

@@ -14,9 +14,9 @@ from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.passes.fuse_quantization import fuse_weights
 from luciole.ir.value import Use
 from luciole.lquantizer.assignment.schemes import Scheme, UniformOptions
-from luciole.lquantizer.calibration.products import Product, weight_rows
+from luciole.lquantizer.calibration.rows import Product, weight_rows
 from luciole.lquantizer.calibration.watch import check_finite
-from luciole.lquantizer.methods.uniform import balanced, nearest
+from luciole.lquantizer.formats.integers import balanced, nearest
 from luciole.lquantizer.network.real import check_weights
 from luciole.lquantizer.report import LayerReport
 from luciole.lquantizer.rewrite.integers import runs, set_constant, set_weights, weight_slot

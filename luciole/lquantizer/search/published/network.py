@@ -11,9 +11,9 @@ from luciole.interpreter.records import Records
 from luciole.ir import Array, Graph, Model, Op
 from luciole.ir.quantization import Affine, affine_of
 from luciole.lquantizer.assignment.schemes import Granularity, UniformOptions
-from luciole.lquantizer.calibration.products import weight_rows
+from luciole.lquantizer.calibration.rows import weight_rows
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.methods.uniform import Integers, nearest
+from luciole.lquantizer.formats.integers import Integers, nearest
 from luciole.lquantizer.network.batch_norms import batch_norms
 from luciole.lquantizer.network.real import real_network
 from luciole.lquantizer.rewrite.batch_norm import Normalized

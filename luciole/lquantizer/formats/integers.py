@@ -1,30 +1,20 @@
-"""Learn one layer's weights as integers with a scale: rounded to the nearest, or so that the
-layer's OUTPUT stays close.
+"""Integers with a scale for one layer's weights: rounded to the nearest, or so that what rounding
+adds evens out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array
-from luciole.lquantizer.calibration.moments import Part
+from luciole.ir.quantization import Affine
 from luciole.lquantizer.formats.coded import Matrix
-from luciole.lquantizer.methods.weight_codes import fit_steps
 
 _SHARES = np.linspace(0.3, 1.0, 71)
 """Shares of the largest weight that a scale may reach."""
-_ROUNDS = 3
-_DAMPING = 0.05
-"""Added to the diagonal of the second moments, as a share of its mean."""
-_REFIT, _REFIT_FINE = 0.2, 1.0
-"""How strongly refitted weights are pulled to the trained ones, as a share of that mean: of few
-codes, and of as many as a byte has. ResNet-8 with 8 bits answers 97.2 % of images as in float at
-1.0, 97.1 % at 3.0 and 96.9 % at 0.2."""
-_FINE = 127
 _LEAST = 2.0**-20
 """The smallest peak of an output's weights, as a share of the layer's: its scale times the input's
 is the bias's step, and a bias has 32 bits."""
@@ -46,15 +36,29 @@ class Integers:
     scales: Scales
     bias: Array
 
+    def values(self) -> Matrix:
+        """Compute the weights that the codes stand for: [o, n]."""
+        return np.asarray(self.codes * self.scales[:, None], np.float32)
+
 
 def nearest(weights: Array, bias: Array, most: int, *, channels: bool, searched: bool) -> Integers:
     """Round weights [o, n] to integers from -most to most; scales reach the largest weight, or
     where they are ``searched``, have the least squared error.
     """
-    idle = _idle(bias)
+    idle = idle_scale(bias)
     scales = weight_scales(weights, most, channels=channels, searched=searched, idle=idle)
     codes = np.clip(np.rint(weights / scales[:, None]), -most, most)
     return Integers(codes.astype(np.int8), scales, bias)
+
+
+def weights_as_given(weights: Array, bias: Array, affine: Affine, most: int) -> Integers:
+    """Find the codes of weights [o, n] that FAKE_QUANT rounded. Kernels want them around 0, from
+    -most to most: what does not fit is rounded again.
+    """
+    codes = np.rint(weights / affine.scale)
+    if np.abs(codes).max(initial=0) <= most:
+        return Integers(codes.astype(np.int8), affine.scale, bias)
+    return nearest(weights, bias, most, channels=False, searched=False)
 
 
 def balanced(codes: Array, steps: Array, channels: int, most: int) -> Array:
@@ -105,7 +109,7 @@ def with_room_for_bias(found: Integers, step: float) -> Integers:
     return Integers(codes.astype(np.int8), scales, found.bias)
 
 
-def _idle(bias: Array) -> float:
+def idle_scale(bias: Array) -> float:
     """Choose the scale of weights that are all 0: it makes the steps of the bias, which is all that
     such a layer gives.
     """
@@ -131,31 +135,3 @@ def weight_scales(
         best = np.where(found < error, scale[:, 0], best)
         error = np.minimum(found, error)
     return np.asarray(np.maximum(best, np.finfo(np.float32).tiny), np.float32)
-
-
-def output_aware(parts: Sequence[Part], weights: Array, most: int, *, channels: bool) -> Integers:
-    """Learn integers for weights [o, n], a group of outputs for each of the parts."""
-    groups = [np.ascontiguousarray(group.T) for group in np.split(weights, len(parts))]
-    aims = [_aim(part, group, most) for part, group in zip(parts, groups, strict=True)]
-    joined = np.concatenate([aim.T for aim in aims])
-    idle = _idle(np.concatenate([part.moments.targets for part in parts]))
-    scales = weight_scales(joined, most, channels=channels, searched=True, idle=idle)
-    own = np.split(np.broadcast_to(scales, (len(weights),)), len(parts))
-    codes, found, biases = [], [], []
-    for part, aim, scale in zip(parts, aims, own, strict=True):
-        h = part.moments.damped(_DAMPING)
-        coded = fit_steps(h, aim, np.ascontiguousarray(scale), most, _ROUNDS, channels)
-        codes.append(coded.code.T)
-        found.append(coded.scale)
-        biases.append(part.bias(coded.values()))
-    learned = np.concatenate(found) if channels else scales
-    return Integers(np.concatenate(codes).astype(np.int8), learned, np.concatenate(biases))
-
-
-def _aim(part: Part, weights: Matrix, most: int) -> Matrix:
-    """Refit float weights [n, o] to the quantized inputs where there are rows enough for it, and
-    any weights.
-    """
-    if len(part.z) < 2 * len(weights) or not weights.any():
-        return weights
-    return part.refitted(weights, _REFIT_FINE if most >= _FINE else _REFIT)

@@ -1,0 +1,1 @@
+"""Quantize whole networks: what a call of quantize comes to."""
