@@ -13,10 +13,12 @@ from luciole.interpreter import Interpreter
 from luciole.interpreter.records import Records, Track, batch_size
 from luciole.ir import Array, Graph, Model, Op, TensorType, Value
 from luciole.ir.analysis.endless import bounded
-from luciole.ir.analysis.weights import has_weights
+from luciole.ir.analysis.floats import is_float
+from luciole.ir.analysis.weights import has_weights, is_layer
 from luciole.ir.minifloat import MOST_SHIFT, Minifloat
 from luciole.lquantizer.calibration.seen import Seen, seen
-from luciole.lquantizer.minifloat.rewrite import tensors_of
+from luciole.lquantizer.minifloat.rewrite import is_constant, multiplied
+from luciole.lquantizer.uniform.poles import kept_exact
 
 _LOWER = 3
 """Powers of two that are tried below the one that holds a tensor's largest number."""
@@ -39,6 +41,25 @@ def shifted(numbers: Minifloat, spread: Spread) -> Minifloat:
 
 def _error(numbers: Minifloat, x: Array, counts: Array) -> float:
     return float(np.square(numbers.round(x) - x, dtype=np.float64) @ counts)
+
+
+def tensors_of(graph: Graph, layers_only: bool) -> list[Value]:
+    """List the tensors that become minifloats: constants but biases, inputs, and all results that
+    are computed; with ``layers_only`` just what layers multiply with each other. Those that would
+    take an operator to its pole stay as they are.
+    """
+    if layers_only:
+        listed = [v for op in graph.ops if is_layer(op) for v in (*_computed(op), *multiplied(op))]
+    else:
+        made = [v for op in graph.ops if not op.reshapes for v in op.results]
+        listed = [v for op in graph.ops for v in multiplied(op)] + [*graph.inputs, *made]
+    exact = kept_exact(graph)
+    return [v for v in dict.fromkeys(listed) if (is_float(v) or is_constant(v)) and v not in exact]
+
+
+def _computed(op: Op) -> list[Value]:
+    """List the operands of an operator that are computed."""
+    return [v for v in op.operands if v is not None and not v.is_constant]
 
 
 @dataclass(eq=False)

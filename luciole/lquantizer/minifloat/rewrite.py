@@ -11,30 +11,13 @@ from collections.abc import Mapping
 import numpy as np
 
 from luciole.ir import Array, Graph, Model, Op, TensorType, Value
-from luciole.ir.analysis.floats import is_float
-from luciole.ir.analysis.weights import is_layer
 from luciole.ir.minifloat import Minifloat, pack_codes
 from luciole.ir.ops.minifloat import MinifloatDecode, MinifloatRound
 from luciole.ir.passes.cleaning.remove_dead import remove_dead, remove_dead_buffers
 from luciole.lquantizer.rewrite.placing import behind, insert_at, read_instead
-from luciole.lquantizer.uniform.poles import kept_exact
 
 _WORTH = 256
 """Bytes that codes must save: an operator that reads them takes about as many."""
-
-
-def tensors_of(graph: Graph, layers_only: bool) -> list[Value]:
-    """List the tensors that become minifloats: constants but biases, inputs, and all results that
-    are computed; with ``layers_only`` just what layers multiply with each other. Those that would
-    take an operator to its pole stay as they are.
-    """
-    if layers_only:
-        found = [v for op in graph.ops if is_layer(op) for v in (*_given(op), *_multiplied(op))]
-    else:
-        made = [v for op in graph.ops if not op.reshapes for v in op.results]
-        found = [v for op in graph.ops for v in _multiplied(op)] + [*graph.inputs, *made]
-    exact = kept_exact(graph)
-    return [v for v in dict.fromkeys(found) if (is_float(v) or _is_constant(v)) and v not in exact]
 
 
 def to_minifloats(model: Model, formats: Mapping[Value, Minifloat]) -> Model:
@@ -42,25 +25,21 @@ def to_minifloats(model: Model, formats: Mapping[Value, Minifloat]) -> Model:
     work = model.clone()
     twins = dict(zip(model.graph.values, work.graph.values, strict=True))
     for value, numbers in formats.items():
-        (_code if _is_constant(value) else _round)(work.graph, twins[value], numbers)
+        (_code if is_constant(value) else _round)(work.graph, twins[value], numbers)
     remove_dead(work.graph)
     remove_dead_buffers(work)
     return work
 
 
-def _given(op: Op) -> list[Value]:
-    """List the operands of an operator that are computed."""
-    return [v for v in op.operands if v is not None and not v.is_constant]
-
-
-def _multiplied(op: Op) -> list[Value]:
+def multiplied(op: Op) -> list[Value]:
     """List an operator's float constants but its bias."""
     bias = None if op.quant is None else op.quant.bias
     given = op.named_operands()
-    return [v for name, v in given if v is not None and name != bias and _is_constant(v)]
+    return [v for name, v in given if v is not None and name != bias and is_constant(v)]
 
 
-def _is_constant(value: Value) -> bool:
+def is_constant(value: Value) -> bool:
+    """Return whether a tensor holds constant floats."""
     return value.is_constant and value.dtype == TensorType.FLOAT32 and value.data is not None
 
 
@@ -68,7 +47,7 @@ def _code(graph: Graph, value: Value, numbers: Minifloat) -> None:
     """Let all operators that read a constant read its minifloats."""
     data = value.data
     assert data is not None, "a constant has contents"
-    users = [use for use in value.users if value in _multiplied(use.op)]
+    users = [use for use in value.users if value in multiplied(use.op)]
     new = _decoded if data.nbytes - numbers.bytes(data.shape) >= _WORTH else _rounded
     read_instead(graph, users, value, new(graph, value.name, data, numbers), value.name)
 
