@@ -30,10 +30,10 @@ from luciole.lquantizer.assignment.one_options import OneOptions
 from luciole.lquantizer.assignment.schemes import FLOAT, LEARNED, MIXED
 from luciole.lquantizer.calibration.doubts import doubts
 from luciole.lquantizer.compatible.one import quantize_one
-from luciole.lquantizer.judging.proving import prove
 from luciole.lquantizer.judging.records import Judges, Split
-from luciole.lquantizer.judging.simulation import simulated, simulation_of
 from luciole.lquantizer.proof import Proof
+from luciole.lquantizer.proving.prove import prove
+from luciole.lquantizer.proving.simulation import simulated, simulation_of
 from luciole.lquantizer.search.auto_bits import for_drop, for_size
 from luciole.lquantizer.search.mixed_bits import quantize_mixed_bits
 

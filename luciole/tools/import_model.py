@@ -119,7 +119,7 @@ def _proof(content: bytes, model: Model, arguments: argparse.Namespace) -> Proof
     """Judge the file of an ONNX network of integers by its simulation, beside ONNX Runtime on the
     source; None for other sources, whose operators are taken over one by one.
     """
-    from luciole.lquantizer.judging.simulation import simulated
+    from luciole.lquantizer.proving.simulation import simulated
 
     if arguments.no_proof or Path(arguments.source).suffix.lower() != ".onnx":
         return None

@@ -15,9 +15,9 @@ from luciole.importers import from_bytes
 from luciole.interpreter.records import digest, digests
 from luciole.ir import Array, Model
 from luciole.ir.quantization import Affine
-from luciole.lquantizer.judging.proving import Runtime, prove
 from luciole.lquantizer.judging.records import HELD_BACK, MADE_UP, SAME, Judges, Split
 from luciole.lquantizer.proof import Fidelity
+from luciole.lquantizer.proving.prove import Runtime, prove
 from tests.lquantizer.networks import images
 from tests.networks import network, random
 

@@ -1,1 +1,1 @@
-"""Part records, and judge the bytes of files by those that taught nothing."""
+"""Say which records judge, and what a network lost on them."""

@@ -16,9 +16,9 @@ from luciole.tools.common.command import FAILED, FINE
 if TYPE_CHECKING:
     from luciole.ir import Array, Model
     from luciole.lquantizer import Result
-    from luciole.lquantizer.judging.proving import Runtime
     from luciole.lquantizer.judging.records import Judges
     from luciole.lquantizer.proof import Proof
+    from luciole.lquantizer.proving.prove import Runtime
 
 _RUNTIMES = {
     ".tflite": ("LiteRT", "litert", "ai_edge_litert", ""),
@@ -44,7 +44,7 @@ def write_proved(
 
     ``reference`` is the float network; without ``judges`` records are made up.
     """
-    from luciole.lquantizer.judging.simulation import simulation_of
+    from luciole.lquantizer.proving.simulation import simulation_of
 
     content = content_of(result.model, path)
     result.report.bytes_after = len(content)
@@ -78,12 +78,12 @@ def proved(
 ) -> Proof:
     """Read a file's bytes back as a file of that name is read, run them here and in whatever else
     runs such files and is installed (or runs the ``source`` that they were made from), and judge
-    all that as ``lquantizer.judging.proving.prove`` does. What shall compute the ``same`` runs only
+    all that as ``lquantizer.proving.prove.prove`` does. What shall compute the ``same`` runs only
     here: other runtimes round otherwise.
     """
     from luciole.files import write_file
     from luciole.importers import load
-    from luciole.lquantizer.judging.proving import prove
+    from luciole.lquantizer.proving.prove import prove
 
     with tempfile.TemporaryDirectory(prefix="luciole-") as folder:
         file = Path(folder) / f"proof{Path(path).suffix or '.circle'}"
@@ -106,7 +106,7 @@ def _runtimes(file: Path) -> dict[str, Runtime]:
     if not name or find_spec(package) is None:
         return {}
 
-    from luciole.lquantizer.judging.proving import Runtime
+    from luciole.lquantizer.proving.prove import Runtime
 
     def run(records: Sequence[Array]) -> list[Array]:
         from luciole.tools.bench.process import RemoteRuntime

@@ -20,8 +20,8 @@ from luciole.ir import Array, LucioleError, Model, UnsupportedError, Value
 from luciole.ir.names import called
 from luciole.ir.value import shape_text
 from luciole.lquantizer.judging.records import MADE_UP, Judges
-from luciole.lquantizer.judging.simulation import simulated
 from luciole.lquantizer.proof import Fidelity, OutputProof, Proof
+from luciole.lquantizer.proving.simulation import simulated
 from luciole.lquantizer.report import error_of
 
 _SAME_DB = 60.0
