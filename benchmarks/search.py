@@ -23,6 +23,7 @@ from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
 from luciole.interpreter.records import outputs_of
 from luciole.lquantizer.assignment.layer_format import levels_format
+from luciole.lquantizer.judging.records import evenly
 from luciole.lquantizer.search.begin import split
 from luciole.lquantizer.search.options import SearchOptions
 from luciole.lquantizer.search.space import Space, is_learned, recipe
@@ -90,7 +91,7 @@ def fitted(folder: Path, candidate: Sequence[str]) -> luciole.Model:
 def greedy(report: Row, whole: luciole.Model, data: Data, judges: Data) -> list[Any]:
     """Fit the greedy networks of a report as its files were, and judge them."""
     options = SearchOptions()
-    records, _ = split(whole, data.records, options)
+    records = evenly(split(whole, data.records, options).learned, options.calibration)
     space, found = Space.of(whole.graph), []
     for one in report["greedy"]:
         config = recipe(space.by_layer(tuple(one["candidate"])))

@@ -18,6 +18,7 @@ import numpy as np
 import luciole
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
+from luciole.lquantizer.judging.records import evenly
 from luciole.lquantizer.search.begin import split
 from luciole.lquantizer.search.options import SearchOptions
 from luciole.lquantizer.search.runners import Task
@@ -73,8 +74,11 @@ def main() -> None:
     model = luciole.load(arguments.model)
     data = load_data(arguments.data, model.graph)
     space = Space.of(model.graph)
-    parts = split(model, data.records, SearchOptions())
-    given = Materials(to_bytes(model), from_bytes, to_bytes, *parts, space, timed=False)
+    options = SearchOptions()
+    parts = split(model, data.records, options)
+    fitted = evenly(parts.learned, options.calibration)
+    content = to_bytes(model)
+    given = Materials(content, from_bytes, to_bytes, fitted, parts.judges, space, timed=False)
     tasks = tasks_for(space, arguments.tasks * arguments.workers)
     crews = [begun(count, given, tasks[0]) for count in (1, arguments.workers)]
     gains = []

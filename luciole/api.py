@@ -28,6 +28,8 @@ from luciole.lquantizer import FitOptions, Result, Rounded, Settings, UniformOpt
 from luciole.lquantizer.assignment.choosing import Options, options_for
 from luciole.lquantizer.assignment.options import ConfigSource, MethodName, RangesSource
 from luciole.lquantizer.assignment.schemes import Granularity, Rescale, Rounding
+from luciole.lquantizer.judging.metric import Metric
+from luciole.lquantizer.judging.metric import Source as MetricSource
 from luciole.lquantizer.rewrite.batch_norm import BatchNorm, Normalized
 from luciole.lquantizer.search.begin import search_network
 from luciole.lquantizer.search.options import SearchOptions
@@ -129,6 +131,7 @@ def quantize(
     per_layer: bool = False,
     seed: int | None = None,
     labels: Array | None = None,
+    metric: MetricSource | None = None,
     judges: Data | None = None,
     proof: bool = True,
     track: Track | None = None,
@@ -158,7 +161,13 @@ def quantize(
 
     ``options`` are such fields as an object. ``data`` are unlabelled samples: arrays by input name
     (one array alone for a model with one input) whose first axis counts them; uint8 and float64
-    will do for float32. ``labels`` [records] are minded by the search of minifloats alone.
+    will do for float32.
+
+    With a ``target_drop`` as few bits are chosen as lose no more: points of the answers that
+    change, with ``labels`` [records, ...] of right ones, and percent of the variance where outputs
+    score no classes. A ``metric``, a function of answers and labels (without labels of answers and
+    the float network's) that returns a number, or ``"FILE.py:function"``, is measured by the proof,
+    and ``target_drop`` is in its unit; larger is better.
 
     The bytes of the new model's file are judged (``result.proof``) by ``judges``, samples like the
     data, or by a tenth of the data, which is then not learned from; by all where there are fewer
@@ -168,7 +177,7 @@ def quantize(
     whose names, types or shapes the model does not take.
     """
     chosen = _options(options, locals())
-    return _quantized(model, data, chosen, labels, judges, proof, track)
+    return _quantized(model, data, chosen, labels, _metric(metric), judges, proof, track)
 
 
 def _quantized(
@@ -176,13 +185,14 @@ def _quantized(
     data: Data | None,
     options: Options,
     labels: Array | None,
+    metric: Metric | None,
     judges: Data | None,
     proof: bool,
     track: Track | None,
 ) -> Result:
     model = _opened(model)
     samples, others = (_given(model, each) for each in (data, judges))
-    result = quantized(Task(model, samples, labels, track, others, proof), options)
+    result = quantized(Task(model, samples, labels, track, others, proof, metric), options)
     _warn(result, model, options)
     return result
 
@@ -262,6 +272,7 @@ def search(
     options: SearchOptions | SeedOptions | None = None,
     *,
     labels: Array | None = None,
+    metric: MetricSource | None = None,
     finish: str | None = None,
     say: Callable[[str], None] = print,
     track: Track | None = None,
@@ -272,18 +283,20 @@ def search(
 
     ``data`` are unlabelled samples as ``quantize`` takes them: some are learned from, others judge.
     ``finish`` is how the front is finished, in place of the options' own ("finetune:4").
-    SeedOptions ask for the published search, which alone minds ``labels`` [records]. ``say`` is
-    told in a line how it goes. Raises QuantizeError when nothing qualifies, the data cannot be
+    SeedOptions ask for the published search, which trains to ``labels`` [records, ...]; else these,
+    or a ``metric`` as ``quantize`` takes it, judge whole networks. ``say`` is told in a line how it
+    goes. Raises QuantizeError when nothing qualifies, the data cannot be
     used, and for a folder with another search, InputError as ``quantize`` does.
     """
     opened, chosen = _opened(model), _finished(options, finish)
     records = _records(opened, data)
     how = (from_bytes, to_bytes, say, track)
     if isinstance(chosen, SeedOptions):
+        if metric is not None:
+            raise lquantizer.QuantizeError("metric does not go with the published search")
         return search_published(opened, records, labels, Path(output), chosen, *how, _folded(model))
-    if labels is not None:
-        raise lquantizer.QuantizeError("only the published search minds labels")
-    return search_network(opened, records, Path(output), chosen, *how)
+    own = None if metric is None else Metric.of(metric)
+    return search_network(opened, records, Path(output), chosen, *how, labels, own)
 
 
 def _finished(
@@ -347,6 +360,7 @@ def finetune(
     epochs: int,
     labels: Array | None = None,
     labelled_output: str | None = None,
+    metric: MetricSource | None = None,
     settings: FinetuneSettings | UniformSettings | None = None,
     latents: Mapping[str, Array] | None = None,
     checkpoint: Path_ | None = None,
@@ -361,9 +375,10 @@ def finetune(
     The student is what ``quantize`` gave: its Result, or a model of learned levels. ``data`` are
     samples as ``quantize`` takes them, ``latents`` its result's (a Result has them); ``labels``, of
     the only output or of the ``labelled_output``, are used only where given. Of uniform integers
-    the thresholds are trained, and what UniformSettings ask for besides. A ``checkpoint`` file is
-    written after each epoch, and ``resume`` goes on from it. ``report`` is given a line for each
-    epoch.
+    the thresholds are trained, and what UniformSettings ask for besides. A ``metric``, as
+    ``quantize`` takes it, judges the epochs, by the labels or else the float model's outputs;
+    labels that are no class numbers are for it alone. A ``checkpoint`` file is written after each
+    epoch, and ``resume`` goes on from it. ``report`` is given a line for each epoch.
 
     The bytes of the result's file are judged (its ``proof``) by ``judges``, samples like the data,
     or by some of the data, those first that the student was not learned from, which then do not
@@ -378,7 +393,8 @@ def finetune(
     original = _opened(teacher)
     unrolled = original.clone()
     unroll_unidirseqlstm(unrolled.graph)  # it has no differentiable form of its own
-    task = Task(model, _given(model, data), labels, track, _given(model, judges), proof)
+    own = None if metric is None else Metric.of(metric)
+    task = Task(model, _given(model, data), labels, track, _given(model, judges), proof, own)
     split = parted(task, learned_from)
     tuned = training.finetune(
         given,
@@ -387,6 +403,7 @@ def finetune(
         epochs=epochs,
         labels=split.labels,
         labelled_output=labelled_output,
+        metric=own,
         settings=settings,
         latents=known.latents if latents is None and known is not None else latents,
         checkpoint=None if checkpoint is None else Path(checkpoint),

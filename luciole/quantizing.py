@@ -30,7 +30,10 @@ from luciole.lquantizer.assignment.one_options import OneOptions
 from luciole.lquantizer.assignment.schemes import FLOAT, LEARNED, MIXED
 from luciole.lquantizer.calibration.doubts import doubts
 from luciole.lquantizer.compatible.one import quantize_one
-from luciole.lquantizer.judging.records import Judges, Split
+from luciole.lquantizer.errors import check_points
+from luciole.lquantizer.judging.judge import Judge
+from luciole.lquantizer.judging.metric import Metric
+from luciole.lquantizer.judging.records import FEW_JUDGES, Judges, Split, check_labels
 from luciole.lquantizer.proof import Proof
 from luciole.lquantizer.proving.prove import prove
 from luciole.lquantizer.proving.simulation import simulated, simulation_of
@@ -43,7 +46,7 @@ Records = Mapping[str, Array]
 @dataclass(frozen=True)
 class Task:
     """A model, its samples by input name where there are any, their labels [records], other samples
-    that judge the file, whether it is judged at all, and who is told how far it is.
+    that judge the file, whether it is judged at all, who is told how far it is, and a metric.
     """
 
     model: Model
@@ -52,6 +55,7 @@ class Task:
     track: Track | None = None
     judges: Records | None = None
     proof: bool = True
+    metric: Metric | None = None
 
     def needed(self, why: str) -> Records:
         """Return the samples. Raises QuantizeError that says ``why`` they are needed."""
@@ -67,23 +71,47 @@ class Task:
 def quantized(task: Task, options: Options) -> Result:
     """Quantize a model as its options say, and note the sizes of both files and the seconds that
     all of it took. Raises QuantizeError where samples are needed, for labels that nothing minds,
-    and what a way refuses.
+    for a metric that fails, and what a way refuses.
     """
     begun = perf_counter()
-    if task.labels is not None and not isinstance(options, MinifloatOptions):
-        raise QuantizeError("only the search of minifloats minds labels")
+    _check_judging(task, options)
     split = None
     if task.records is not None:
         split = parted(replace(task, proof=task.proof and not isinstance(options, OneOptions)))
         task = replace(task, records=split.learned, labels=split.labels)
+        check_metric(task.metric, task.model, split.judges)
     result = _by(options, task)
     if task.records is not None and _teaches(options):
         result.report.warnings += doubts(task.records)
     content = note_sizes(result, task.model)
     if task.proof:
-        enter_proof(result, task.model, _judges(task, split), content)
+        enter_proof(result, task.model, _judges(task, split), content, task.metric)
     result.report.seconds = perf_counter() - begun
     return result
+
+
+def _check_judging(task: Task, options: Options) -> None:
+    """Refuse labels and metrics that judge nothing, and targets that do not suit them."""
+    target, chooses = None, False
+    if isinstance(options, FitOptions | UniformOptions | MinifloatOptions):
+        target = options.target_drop
+        chooses = target is not None
+    if isinstance(options, UniformOptions):
+        chooses |= options.scheme == MIXED
+    if task.labels is not None and task.metric is None and not chooses:
+        raise QuantizeError("labels judge what is chosen for a target_drop, or by a metric")
+    if task.metric is None:
+        check_points(target)
+    elif chooses and target is None:
+        raise QuantizeError(f"give a target_drop, in the unit of the metric {task.metric.name}")
+
+
+def check_metric(metric: Metric | None, model: Model, judges: Judges) -> None:
+    """Measure the float network on some of the records, so that a metric that fails does so before
+    the work. Raises QuantizeError.
+    """
+    if metric is not None:
+        Judge(model, judges.some(FEW_JUDGES), metric)
 
 
 def _teaches(options: Options) -> bool:
@@ -101,9 +129,8 @@ def parted(task: Task, known: Container[bytes] = ()) -> Split:
     the model, QuantizeError for more or fewer labels.
     """
     records, graph, labels = task.needed("samples are parted"), task.model.graph, task.labels
-    count = check_records(graph, records)
-    if labels is not None and len(labels) != count:
-        raise QuantizeError(f"{count} records have {len(labels)} labels")
+    check_records(graph, records)
+    check_labels(records, labels)
     if task.judges is not None:
         check_records(graph, task.judges)
         return Split.judged_by(records, task.judges, labels)
@@ -124,8 +151,9 @@ def _by(options: object, task: Task) -> Result:
 
 @_by.register
 def _minifloat(options: MinifloatOptions, task: Task) -> Result:
-    found = (task.model, task.records, options, task.track, task.labels)
-    return lquantizer.quantize_minifloat(*found)
+    return lquantizer.quantize_minifloat(
+        task.model, task.records, options, task.track, task.labels, task.metric
+    )
 
 
 @_by.register
@@ -137,7 +165,9 @@ def _as_one_does(options: OneOptions, task: Task) -> Result:
 def _uniform(options: UniformOptions, task: Task) -> Result:
     if options.scheme == MIXED:
         records = task.needed("the scheme 'mixed' learns from data")
-        return quantize_mixed_bits(task.model, records, options, task.track)
+        return quantize_mixed_bits(
+            task.model, records, options, task.track, task.labels, task.metric
+        )
     if options.config is None:
         return lquantizer.quantize_uniform(task.model, task.records, options, task.track)
     fit = FitOptions(config=options.config, spared=options.scheme, seed=options.seed)
@@ -180,7 +210,8 @@ def _fitted(task: Task, records: Records, options: FitOptions, config: Config) -
     if options.target_size is not None:
         return for_size(*found, options.target_size, file_size, *how, levels)
     if options.target_drop is not None:
-        return for_drop(*found, options.target_drop, file_size, *how, levels)
+        judged = (task.labels, task.metric)
+        return for_drop(*found, options.target_drop, file_size, *how, levels, *judged)
     method = OutputAware(options.seed)
     rest = (config, task.track, options.unroll_lstms)
     return lquantizer.quantize_records(task.model, records, method, *rest)
@@ -200,9 +231,16 @@ def note_sizes(result: Result, model: Model) -> bytes:
     return content
 
 
-def enter_proof(result: Result, model: Model, judges: Judges | None, content: bytes) -> None:
+def enter_proof(
+    result: Result,
+    model: Model,
+    judges: Judges | None,
+    content: bytes,
+    metric: Metric | None = None,
+) -> None:
     """Judge a file's bytes, and warn in the report of what is wrong with them."""
-    proof = prove(model, partial(from_bytes, content), judges, simulation_of(result))
+    read = partial(from_bytes, content)
+    proof = prove(model, read, judges, simulation_of(result), metric=metric)
     result.report.proof = proof
     result.report.warnings += [f"the file is wrong: {fault}" for fault in proof.faults]
 
@@ -211,7 +249,8 @@ def proved_training(task: Task, trained: Model, teacher: Model, judges: Judges) 
     """Judge the file of a ``trained`` network by its float teacher, on samples for the student."""
     records = second_inputs(task.model.graph, teacher.graph, judges.records)
     read = partial(from_bytes, to_bytes(trained))
-    return prove(teacher, read, replace(judges, records=records), simulated(trained))
+    own = replace(judges, records=records)
+    return prove(teacher, read, own, simulated(trained), metric=task.metric)
 
 
 def file_size(model: Model) -> int:

@@ -1,5 +1,7 @@
 """Name what can go wrong while a model is quantized."""
 
+import math
+
 from luciole.ir import LucioleError
 
 
@@ -7,10 +9,16 @@ class QuantizeError(LucioleError, ValueError):
     """Settings, config or data that a quantization cannot use."""
 
 
-def check_drop(points: float | None) -> None:
-    """Refuse points of accuracy that cannot be lost."""
-    if points is not None and not 0 <= points <= 100:
-        raise QuantizeError(f"target_drop is {points}: 0 to 100 points are possible")
+def check_drop(target: float | None) -> None:
+    """Refuse what nothing can lose, in whatever unit."""
+    if target is not None and not 0 <= target < math.inf:
+        raise QuantizeError(f"target_drop is {target}: 0 and more are possible")
+
+
+def check_points(target: float | None) -> None:
+    """Refuse more points, or percent, than there are."""
+    if target is not None and target > 100:
+        raise QuantizeError(f"target_drop is {target}: 0 to 100 points are possible")
 
 
 def check_seed(seed: int) -> None:

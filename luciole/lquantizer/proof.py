@@ -44,6 +44,25 @@ class Fidelity:
 
 
 @dataclass(frozen=True)
+class Verdict:
+    """What was lost of what was chosen for a ``target``: the drop in its unit, on so many
+    ``records`` of an ``origin``, and the percent of answers that stay, None where there are none.
+    """
+
+    drop: float
+    unit: str
+    target: float
+    records: int
+    origin: str
+    agree: float | None
+
+    def __str__(self) -> str:
+        share = "" if self.agree is None else f", {self.agree:.1f} % of the answers stay"
+        allowed = f"{self.drop:.4g} {self.unit} where {self.target:g} may be"
+        return f"{allowed}{share}, on {self.records} records {self.origin}"
+
+
+@dataclass(frozen=True)
 class OutputProof:
     """One output: the fidelity of the file, of the simulation in memory that it was made from, and
     of the file in other runtimes, by their names.
@@ -65,6 +84,23 @@ class OutputProof:
         return figures + (f" ({', '.join(beside)})" if beside else "")
 
 
+@dataclass(frozen=True)
+class Measured:
+    """What a metric says of the float network and of the file, by labels or by the float network's
+    own answers.
+    """
+
+    name: str
+    reference: float
+    file: float
+    by_labels: bool
+
+    def __str__(self) -> str:
+        if self.by_labels:
+            return f"{self.name} {self.file:.6g} where the float network has {self.reference:.6g}"
+        return f"{self.name} {self.file:.6g} by the float network's answers"
+
+
 @dataclass
 class Proof:
     """The figures of a file against the float network: per output, on so many ``records`` of an
@@ -77,6 +113,8 @@ class Proof:
     faults: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    metric: Measured | None = None
+    """What the user's own metric says; None where there is none."""
 
     @property
     def is_sound(self) -> bool:
@@ -91,4 +129,6 @@ class Proof:
             f"proof{f' of {one.name}' if several else ''}: {one}, the file {whose}"
             for one in self.outputs
         ]
+        if self.metric is not None:
+            told.append(f"proof: {self.metric}, {whose}")
         return told + [f"proof: {note}" for note in self.notes]

@@ -18,7 +18,7 @@ from luciole.ir.graph import all_ops
 from luciole.ir.names import short_names
 from luciole.ir.shown import Shown
 from luciole.ir.text.common import one_line
-from luciole.lquantizer.proof import Proof
+from luciole.lquantizer.proof import Proof, Verdict
 
 LONGEST_NAME = 48
 """Characters of a name in a sentence: converters write names of hundreds."""
@@ -116,9 +116,8 @@ class Report(Shown):
     """Operators that compute with floats between others that do with integers, with the reason."""
     rules: list[str] = field(default_factory=list)
     """What each rule of another tool's recipe was for."""
-    judged: dict[str, float] = field(default_factory=dict)
-    """What the scheme "mixed" leaves on ``records`` held back: ``drop`` in points of accuracy, as
-    the float network's probabilities have it, and ``agree``, the percent of answers that stay."""
+    judged: Verdict | None = None
+    """What is lost of what was chosen for a target; None where nothing was."""
     tensors: list[TensorReport] = field(default_factory=list)
     """Every tensor that was rounded, in execution order."""
     proof: Proof | None = None

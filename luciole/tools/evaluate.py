@@ -17,6 +17,7 @@ from luciole.tools.common.command import (
     add_custom,
     add_data_bounds,
     add_labelled,
+    add_metric,
     parser_for,
     run_program,
 )
@@ -48,6 +49,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole eval") -> in
         action="store_true",
         help="also print, class by class, how often it is recognized and what it is taken for",
     )
+    add_metric(parser)
     add_data_bounds(parser)
     add_custom(parser)
     add_common(parser)
@@ -66,6 +68,59 @@ def _add_records(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    return _run_classes(arguments) if arguments.metric is None else _run_metric(arguments)
+
+
+def _run_metric(arguments: argparse.Namespace) -> int:
+    """Measure a model, and another one beside it, by a metric of the user's own: by labels, or else
+    by the other model's outputs.
+    """
+    from luciole.importers import load
+    from luciole.lquantizer.judging.judge import Judge
+    from luciole.lquantizer.judging.records import Judges
+    from luciole.tools.proving.options import asked_metric
+
+    if arguments.per_class or arguments.output:
+        raise UsageError("--metric judges all outputs: leave --per-class and --output out")
+    metric, model = asked_metric(arguments), load(arguments.model)
+    data = _data(arguments, model)
+    other = load(arguments.against) if arguments.against else None
+    if data.labels is None and other is None:
+        raise UsageError("--metric needs --labels, or --against a model whose outputs are right")
+    begun = time.perf_counter()
+    judges = Judges(data.records, "", data.labels)
+    figures: dict[str, Any] = {"name": arguments.metric, "figure": None, "against": None}
+    if data.labels is not None:
+        judge = Judge(model, judges, metric)
+        figures["figure"] = judge.before
+        figures["against"] = None if other is None else judge.measured(other).file
+    elif other is not None:
+        records = for_other(data, model, other).records
+        figures["figure"] = Judge(other, Judges(records), metric).measured(model).file
+    seconds = time.perf_counter() - begun
+    _print_metric(figures, data.count, seconds, arguments)
+    return FINE
+
+
+def _print_metric(
+    figures: dict[str, Any], records: int, seconds: float, arguments: argparse.Namespace
+) -> None:
+    if arguments.json:
+        told = {"model": arguments.model, "records": records, "metric": figures}
+        console.print_json({**told, "seconds": seconds})
+        return
+    name = arguments.metric.rpartition(":")[2]
+    against = figures["against"]
+    by = f" by the outputs of {arguments.against}" if arguments.against and against is None else ""
+    console.show(f"records    {records}")
+    console.show(f"{name:10} {figures['figure']:.6g}{by}")
+    if against is not None:
+        console.show(f"{name:10} {against:.6g} of {arguments.against}")
+    console.show(f"time       {seconds:.2f} s")
+
+
+def _run_classes(arguments: argparse.Namespace) -> int:
+    """Count right and equal answers."""
     from luciole.importers import load
     from luciole.tools.confusion import confusion_of
     from luciole.tools.data.answers import judged_outputs, named_outputs

@@ -15,19 +15,21 @@ from luciole.tools.common.command import (
     add_common,
     add_custom,
     add_data_bounds,
+    add_metric,
     add_preprocess,
     add_strip_names,
     byte_count,
     parser_for,
     run_program,
 )
-from luciole.tools.proving.files import show_proof, write_proved
-from luciole.tools.proving.options import add_proof, asked_split, asked_training
+from luciole.tools.proving.files import show_judged, write_proved
+from luciole.tools.proving.options import add_proof, asked_metric, asked_split, asked_training
 
 if TYPE_CHECKING:
     from luciole.interpreter.records import Track
     from luciole.ir import Model
     from luciole.lquantizer import Report, Result
+    from luciole.lquantizer.judging.metric import Metric
     from luciole.lquantizer.judging.records import Split
     from luciole.lquantizer.training import FinetuneResult
     from luciole.tools.data import Data
@@ -109,7 +111,9 @@ def _add_width_arguments(parser: argparse.ArgumentParser, spared: str) -> None:
         "--target-drop",
         type=float,
         metavar="POINTS",
-        help=f"with --auto_bits: share of answers that may change, in percent (default {_DROP:g})",
+        help=f"with --auto_bits: what may be lost (default {_DROP:g} point of the answers that "
+        "change; with --labels of right ones, without classes percent of the variance, with "
+        "--metric in its unit)",
     )
     widths.add_argument(
         "--weights-only", action="store_true", help="float inputs, written as ONE's BCQ layers"
@@ -143,6 +147,13 @@ def _add_fit_arguments(parser: argparse.ArgumentParser) -> None:
     fit = parser.add_argument_group("data and fit")
     add_preprocess(fit)
     add_calibration(fit)
+    fit.add_argument(
+        "--labels",
+        metavar="NAME",
+        help="an array or FILE: class numbers to judge --auto_bits by and to fine-tune with, "
+        "anything for --metric",
+    )
+    add_metric(fit)
     fit.add_argument(
         "--method",
         choices=("fit", "published"),
@@ -178,7 +189,6 @@ def _add_finetune_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N|DATA",
         help="records to train on: the first N of the input data, or others (default: all of it)",
     )
-    tune.add_argument("--labels", metavar="NAME", help="labels to use as well: an array or FILE")
     tune.add_argument(
         "--labelled-output", metavar="NAME", help="of several outputs, the one that --labels are of"
     )
@@ -204,19 +214,21 @@ def _run(arguments: argparse.Namespace) -> int:
     from luciole.ir.passes.strip_names import strip_names
 
     _check(arguments)
+    metric = asked_metric(arguments)
     model = api.load(arguments.input_model)
-    split = asked_split(arguments, model.graph, arguments.input_data)
+    labels = arguments.labels if _labels_judge(arguments) else None
+    split = asked_split(arguments, model.graph, arguments.input_data, labels)
     begun = perf_counter()
     training = _training_data(arguments, model, split) if arguments.finetune else None
     with console.tracked(arguments.json) as track:
-        result = _quantized(model, split, arguments, track)
+        result = _quantized(model, split, metric, arguments, track)
         if training is not None:
-            tuned = _tuned(model, training, result, arguments, track)
+            tuned = _tuned(model, training, result, metric, arguments, track)
             _enter(tuned, result, model, training)
         result = _with_spared(result, model, split, arguments, track)
     if arguments.strip_names:
         strip_names(result.model)
-    code = write_proved(result, model, split.judges, arguments.output_model, arguments)
+    code = write_proved(result, model, split.judges, arguments.output_model, arguments, metric)
     result.report.seconds = perf_counter() - begun
     if arguments.report:
         write_file(arguments.report, console.to_json(result.report.to_json()))
@@ -224,7 +236,13 @@ def _run(arguments: argparse.Namespace) -> int:
     return code
 
 
-def _quantized(model: Model, split: Split, arguments: argparse.Namespace, track: Track) -> Result:
+def _quantized(
+    model: Model,
+    split: Split,
+    metric: Metric | None,
+    arguments: argparse.Namespace,
+    track: Track,
+) -> Result:
     """Learn levels as the options say."""
     from luciole import api
     from luciole.lquantizer import Settings
@@ -235,6 +253,8 @@ def _quantized(model: Model, split: Split, arguments: argparse.Namespace, track:
     return api.quantize(
         model,
         split.learned,
+        labels=split.labels,
+        metric=metric,
         encode_bits=_encode_bits(arguments.encode_bits),
         input_bits=arguments.input_bits,
         weight_bits=arguments.weight_bits,
@@ -253,6 +273,11 @@ def _quantized(model: Model, split: Split, arguments: argparse.Namespace, track:
         proof=False,
         track=track,
     )
+
+
+def _labels_judge(arguments: argparse.Namespace) -> bool:
+    """Return whether something is judged that labels would count for: a metric, or a target."""
+    return arguments.metric is not None or (arguments.auto_bits and arguments.target_size is None)
 
 
 def _encode_bits(text: str | None) -> int | str:
@@ -284,7 +309,7 @@ def _with_spared(
 def _target_drop(arguments: argparse.Namespace) -> float | None:
     """Read how many answers may change, where that decides widths."""
     if arguments.auto_bits and arguments.target_size is None and arguments.target_drop is None:
-        return _DROP
+        return None if arguments.metric else _DROP
     drop: float | None = arguments.target_drop
     return drop
 
@@ -296,11 +321,12 @@ def _training_data(arguments: argparse.Namespace, model: Model, split: Split) ->
     """
     from luciole.lquantizer.training.labels import Labels
     from luciole.tools.data import Data
+    from luciole.tools.uniform_training import may_train
 
     data = Data(dict(split.learned))
     if arguments.finetune_data or arguments.labels or arguments.calibration:
         data = asked_training(arguments, model.graph, split, "finetune_data", "fine-tuning")
-    if arguments.labels and data.labels is not None:
+    if arguments.labels and data.labels is not None and may_train(data.labels, arguments):
         Labels.of(model, data.records, data.labels, arguments.labelled_output)
     _check_trainable(model, data, arguments)
     return data
@@ -318,7 +344,12 @@ def _check_trainable(model: Model, data: Data, arguments: argparse.Namespace) ->
 
 
 def _tuned(
-    model: Model, data: Data, result: Result, arguments: argparse.Namespace, track: Track
+    model: Model,
+    data: Data,
+    result: Result,
+    metric: Metric | None,
+    arguments: argparse.Namespace,
+    track: Track,
 ) -> FinetuneResult:
     """Fine-tune the quantized model as the options say."""
     from luciole import api
@@ -338,6 +369,7 @@ def _tuned(
         epochs=arguments.finetune,
         labels=data.labels if arguments.labels else None,
         labelled_output=arguments.labelled_output,
+        metric=metric,
         settings=settings,
         checkpoint=arguments.checkpoint,
         resume=arguments.resume,
@@ -439,6 +471,8 @@ def _check_targets(arguments: argparse.Namespace) -> None:
     targets = [arguments.target_size, arguments.target_drop]
     if targets.count(None) < (1 if arguments.auto_bits else 2):
         raise UsageError("--auto_bits goes with one of --target_size SIZE and --target_drop POINTS")
+    if arguments.auto_bits and arguments.metric and targets.count(None) == 2:
+        raise UsageError("--metric has a unit of its own: give --target-drop in it")
     if arguments.auto_bits and (arguments.method != "fit" or arguments.weights_only):
         raise UsageError("--auto_bits goes with --method fit and learned inputs")
     widths = [n for n in ("encode_bits", "input_bits", "weight_bits") if vars(arguments)[n]]
@@ -451,11 +485,13 @@ def _check_finetuning(arguments: argparse.Namespace) -> None:
         raise UsageError("--finetune trains learned levels beside floats: no schemes in --config")
     if arguments.finetune is not None and arguments.finetune < 1:
         raise UsageError(f"--finetune is {arguments.finetune}: at least 1 epoch is needed")
-    training = ("finetune_data", "labels", "labelled_output", "learning_rate", "hints", "shift")
+    training = ("finetune_data", "labelled_output", "learning_rate", "hints", "shift")
     options = (*training, "mirror", "checkpoint", "resume")
     given = [name for name in options if vars(arguments)[name]]
     if arguments.finetune is None and given:
         raise UsageError(f"--{given[0]} goes with --finetune EPOCHS")
+    if arguments.labels and arguments.finetune is None and not _labels_judge(arguments):
+        raise UsageError("--labels goes with --finetune EPOCHS, --auto_bits or --metric")
     if arguments.resume and not arguments.checkpoint:
         raise UsageError("--resume goes with --checkpoint FILE")
 
@@ -486,7 +522,7 @@ def _tell(result: Result, arguments: argparse.Namespace) -> None:
         shown = [console.shortened(name, _LONGEST_NAME) for name in names]
         console.show(f"left alone, {why}: {', '.join(shown)}")
     console.show(_float_line(report))
-    if not show_proof(report.proof):
+    if not show_judged(report):
         return
     before, after = console.size_text(report.bytes_before), console.size_text(report.bytes_after)
     console.show(f"{arguments.output_model}: {before} -> {after} in {report.seconds:.1f} s")

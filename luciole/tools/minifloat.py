@@ -15,17 +15,19 @@ from luciole.tools.common.command import (
     add_common,
     add_custom,
     add_data_bounds,
+    add_metric,
     add_preprocess,
     parser_for,
     run_program,
 )
-from luciole.tools.proving.files import show_proof, write_proved
-from luciole.tools.proving.options import add_proof, asked_split
+from luciole.tools.proving.files import show_judged, write_proved
+from luciole.tools.proving.options import add_proof, asked_metric, asked_split
 
 if TYPE_CHECKING:
     from luciole.interpreter.records import Track
     from luciole.ir import Model
     from luciole.lquantizer import MinifloatOptions, Report, Result
+    from luciole.lquantizer.judging.metric import Metric
     from luciole.lquantizer.judging.records import Split
 
 _EXAMPLE = """examples:
@@ -62,7 +64,10 @@ def _add_number_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_search_arguments(parser: argparse.ArgumentParser) -> None:
     what = "try numbers of bits and take the fewest that lose at most --target-drop"
     parser.add_argument("--search", action="store_true", help=what)
-    what = "how many points of answers may change, with --labels: be lost (default 1)"
+    what = (
+        "what may be lost (default 1 point of the answers that change; with --labels of right "
+        "ones, without classes percent of the variance, with --metric in its unit)"
+    )
     parser.add_argument("--target-drop", type=float, metavar="POINTS", help=what)
     what = "then take bits from single layers as well"
     parser.add_argument("--per-layer", action="store_true", help=what)
@@ -71,7 +76,8 @@ def _add_search_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_data_arguments(parser: argparse.ArgumentParser) -> None:
     what = "records: ONE's HDF5, .npz[:array], .npy, a folder, a list file"
     parser.add_argument("--data", metavar="DATA", help=what)
-    parser.add_argument("--labels", metavar="DATA", help="their classes, for a search")
+    parser.add_argument("--labels", metavar="DATA", help="their labels, for a search or a metric")
+    add_metric(parser)
     add_preprocess(parser)
     add_calibration(parser)
     add_data_bounds(parser)
@@ -82,7 +88,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from luciole.files import check_writable, write_file
     from luciole.tools.common.writing import check_output
 
-    options = _options(arguments)
+    options, metric = _options(arguments), asked_metric(arguments)
     check_output(arguments.output)
     if arguments.report:
         check_writable(arguments.report)
@@ -92,9 +98,9 @@ def _run(arguments: argparse.Namespace) -> int:
         split = asked_split(arguments, model.graph, arguments.data, arguments.labels)
     begun = perf_counter()
     with console.tracked(arguments.json) as track:
-        result = _quantized(model, split, options, arguments, track)
+        result = _quantized(model, split, options, metric, track)
     judges = None if split is None else split.judges
-    code = write_proved(result, model, judges, arguments.output, arguments)
+    code = write_proved(result, model, judges, arguments.output, arguments, metric)
     result.report.seconds = perf_counter() - begun
     if arguments.report:
         write_file(arguments.report, console.to_json(result.report.to_json()))
@@ -109,8 +115,11 @@ def _options(arguments: argparse.Namespace) -> MinifloatOptions:
     from luciole.lquantizer import MinifloatOptions
 
     for name in ("target_drop", "per_layer", "labels"):
-        if getattr(arguments, name) and not arguments.search:
+        is_judged = name == "labels" and arguments.metric is not None
+        if getattr(arguments, name) and not arguments.search and not is_judged:
             raise UsageError(f"--{name.replace('_', '-')} goes with --search")
+    if arguments.search and arguments.metric is not None and arguments.target_drop is None:
+        raise UsageError("--metric has a unit of its own: give --target-drop in it")
     target = arguments.target_drop if arguments.target_drop is not None else 1.0
     options = MinifloatOptions(
         *_bits(arguments),
@@ -143,7 +152,7 @@ def _quantized(
     model: Model,
     split: Split | None,
     options: MinifloatOptions,
-    arguments: argparse.Namespace,
+    metric: Metric | None,
     track: Track,
 ) -> Result:
     """Round the model's numbers; without ``--scaled`` and ``--search`` records only judge."""
@@ -151,8 +160,10 @@ def _quantized(
 
     used = split if options.needs_data else None
     records = None if used is None else used.learned
-    labels = None if used is None or arguments.labels is None else used.labels
-    return api.quantize(model, records, options, labels=labels, proof=False, track=track)
+    labels = None if used is None else used.labels
+    return api.quantize(
+        model, records, options, labels=labels, metric=metric, proof=False, track=track
+    )
 
 
 def _tell(result: Result, arguments: argparse.Namespace) -> None:
@@ -163,12 +174,17 @@ def _tell(result: Result, arguments: argparse.Namespace) -> None:
         console.print_json(report.to_json())
         return
     if report.options:
-        console.print_table(_grid(report), "points of answers that are lost")
+        console.print_table(_grid(report), f"lost: {_unit(report)}")
     rows = [(layer.short, layer.format, f"{layer.bytes_after:,}") for layer in report.layers]
     console.print_table(console.fitted([("layer", "format", "bytes of constants"), *rows]))
-    if not show_proof(report.proof):
+    if not show_judged(report):
         return
     console.show(f"{arguments.output}: {_sizes(report)} in {report.seconds:.1f} s")
+
+
+def _unit(report: Report) -> str:
+    """Name what a search counted."""
+    return "" if report.judged is None else report.judged.unit
 
 
 def _sizes(report: Report) -> str:

@@ -18,18 +18,20 @@ from luciole.tools.common.command import (
     add_common,
     add_custom,
     add_data_bounds,
+    add_metric,
     add_preprocess,
     add_strip_names,
     parser_for,
     run_program,
     with_dashes,
 )
-from luciole.tools.proving.files import show_proof, write_proved
-from luciole.tools.proving.options import add_proof, asked_split
+from luciole.tools.proving.files import show_judged, write_proved
+from luciole.tools.proving.options import add_proof, asked_metric, asked_split
 from luciole.tools.uniform_training import (
     add_training_arguments,
     check_training,
     is_trained,
+    labels_judge,
     train,
     training_data,
 )
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from luciole.ir import Model
     from luciole.lquantizer import Result
     from luciole.lquantizer.assignment.choosing import WholeOptions
+    from luciole.lquantizer.judging.metric import Metric
     from luciole.lquantizer.judging.records import Split
 
 LEARNED = "learned"
@@ -174,8 +177,11 @@ def _add_scheme_arguments(parser: argparse.ArgumentParser) -> None:
         "--target-drop",
         type=float,
         metavar="POINTS",
-        help="with --scheme mixed: points of accuracy that may be lost (default 1)",
+        help="with --scheme mixed: what may be lost (default 1 point of the answers that change; "
+        "with --labels of right ones, without classes percent of the variance, with --metric in "
+        "its unit)",
     )
+    add_metric(parser)
     add_preprocess(parser)
     add_calibration(parser)
     _add_foreign_arguments(parser)
@@ -259,11 +265,13 @@ def _run(arguments: argparse.Namespace) -> int:
     check_apart(places, (arguments.model, arguments.data, arguments.config))
     for path in filter(None, places):
         check_writable(path)
+    metric = asked_metric(arguments)
     model = api.load(arguments.model)
     if options is None:
         return _convert(arguments, model)
     split = _split(arguments, model)
     records = None if split is None else split.learned
+    labels = None if split is None else split.labels
     if arguments.sensitivity:
         return _show_sensitivity(model, records, options, arguments)
     begun = perf_counter()
@@ -271,10 +279,12 @@ def _run(arguments: argparse.Namespace) -> int:
     if is_trained(arguments) and split is not None:
         training = training_data(arguments, model, split)
     with console.tracked(arguments.json) as track:
-        result = api.quantize(model, records, options, proof=False, track=track)
+        result = api.quantize(
+            model, records, options, labels=labels, metric=metric, proof=False, track=track
+        )
         if training is not None:
-            train(result, model, training, arguments, track)
-    return _finish(result, model, split, arguments, begun)
+            train(result, model, training, metric, arguments, track)
+    return _finish(result, model, split, arguments, begun, metric)
 
 
 def _finish(
@@ -283,6 +293,7 @@ def _finish(
     split: Split | None,
     arguments: argparse.Namespace,
     begun: float,
+    metric: Metric | None = None,
 ) -> int:
     """Write the file that its bytes prove, the report and the ranges, and tell people, also how
     long it took since it was ``begun``.
@@ -293,7 +304,7 @@ def _finish(
     if arguments.strip_names:
         strip_names(result.model)
     judges = None if split is None else split.judges
-    code = write_proved(result, model, judges, arguments.output, arguments)
+    code = write_proved(result, model, judges, arguments.output, arguments, metric)
     result.report.seconds = perf_counter() - begun
     if arguments.report:
         write_file(arguments.report, console.to_json(result.report.to_json()))
@@ -417,7 +428,8 @@ def _split(arguments: argparse.Namespace, model: Model) -> Split | None:
     """Read the records that teach, and those that judge the file; None without data."""
     if arguments.data is None:
         return None
-    return asked_split(arguments, model.graph, arguments.data)
+    labels = arguments.labels if labels_judge(arguments) else None
+    return asked_split(arguments, model.graph, arguments.data, labels)
 
 
 def _tell(result: Result, arguments: argparse.Namespace) -> None:
@@ -432,12 +444,9 @@ def _tell(result: Result, arguments: argparse.Namespace) -> None:
         console.print_table(console.fitted(report.rows()), title)
     for rule in report.rules:
         console.show(rule)
-    if report.judged:
-        told = "{drop:.2f} points lost, {agree:.1f} % of the answers stay, on {records} records"
-        console.show(told.format(**report.judged) + " held back")
     if report.floats:
         console.show(f"computed with floats: {'; '.join(report.floats)}")
-    if not show_proof(report.proof):
+    if not show_judged(report):
         return
     before, after = console.size_text(report.bytes_before), console.size_text(report.bytes_after)
     console.show(f"{arguments.output}: {before} -> {after} in {report.seconds:.1f} s")

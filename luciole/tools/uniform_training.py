@@ -13,8 +13,9 @@ from luciole.tools.proving.options import asked_training
 
 if TYPE_CHECKING:
     from luciole.interpreter.records import Track
-    from luciole.ir import Model
+    from luciole.ir import Array, Model
     from luciole.lquantizer import Result
+    from luciole.lquantizer.judging.metric import Metric
     from luciole.lquantizer.judging.records import Split
     from luciole.lquantizer.training import UniformSettings
     from luciole.tools.data.load import Data
@@ -44,7 +45,11 @@ def add_training_arguments(parser: argparse.ArgumentParser) -> None:
         "--tune-weights", action="store_true", help="--tune: a multiplier for each weight, too"
     )
     group.add_argument("--tune-biases", action="store_true", help="--tune: biases, too")
-    group.add_argument("--labels", metavar="NAME", help="--qat: class numbers, an array or FILE")
+    group.add_argument(
+        "--labels",
+        metavar="NAME",
+        help="an array or FILE: class numbers for --qat and --scheme mixed, anything for --metric",
+    )
     group.add_argument(
         "--labelled-output", metavar="NAME", help="of several outputs, the one that --labels are of"
     )
@@ -75,7 +80,8 @@ def check_training(arguments: argparse.Namespace) -> None:
     if arguments.tune is not None and arguments.qat is not None:
         raise UsageError("--tune and --qat do not go together: train in one of the two ways")
     for name in _OF_WEIGHTS:
-        if arguments.qat is None and vars(arguments)[name]:
+        may_be = arguments.qat is not None or (name == "labels" and labels_judge(arguments))
+        if vars(arguments)[name] and not may_be:
             raise UsageError(f"--{name} goes with --qat EPOCHS")
     for name in _OF_THRESHOLDS:
         if arguments.tune is None and vars(arguments)[name]:
@@ -87,6 +93,11 @@ def check_training(arguments: argparse.Namespace) -> None:
         if vars(arguments)[name] is not None and not arguments.labels:
             raise UsageError(f"--{name} goes with --labels NAME")
     settings(arguments)
+
+
+def labels_judge(arguments: argparse.Namespace) -> bool:
+    """Return whether something is judged that labels would count for: a metric, or a target."""
+    return arguments.metric is not None or arguments.scheme == "mixed"
 
 
 def is_trained(arguments: argparse.Namespace) -> bool:
@@ -101,6 +112,8 @@ def settings(arguments: argparse.Namespace) -> UniformSettings:
     names = ("label_weight", "learning_rate", "gradient", "loss", "restarts", "shift")
     chosen = {name: vars(arguments)[name] for name in names if vars(arguments)[name] is not None}
     whole = arguments.qat is not None
+    if not whole:
+        given["label_weight"] = 0.0  # labels are for a metric alone
     rule, _, number = (arguments.ranges or "").partition(":")
     if whole and rule == "moving_average":
         chosen |= {"momentum": float(number or 0.99), "delay": _DELAY, "freeze": _FREEZE}
@@ -121,13 +134,24 @@ def training_data(arguments: argparse.Namespace, model: Model, split: Split) -> 
     from luciole.lquantizer.training.labels import Labels
 
     data = asked_training(arguments, model.graph, split, "tune_data", "training")
-    if arguments.labels and data.labels is not None:
+    is_trained_to = arguments.qat is not None and arguments.labels is not None
+    if is_trained_to and data.labels is not None and may_train(data.labels, arguments):
         Labels.of(model, data.records, data.labels, arguments.labelled_output)
     return data
 
 
+def may_train(labels: Array, arguments: argparse.Namespace) -> bool:
+    """Return whether labels are trained to: with a metric, others than class numbers only judge."""
+    return arguments.metric is None or labels.dtype.kind in "iu"
+
+
 def train(
-    result: Result, model: Model, data: Data, arguments: argparse.Namespace, track: Track
+    result: Result,
+    model: Model,
+    data: Data,
+    metric: Metric | None,
+    arguments: argparse.Namespace,
+    track: Track,
 ) -> None:
     """Replace the result by a network trained to answer as the float model does."""
     from dataclasses import asdict
@@ -141,6 +165,7 @@ def train(
         epochs=arguments.tune or arguments.qat,
         labels=data.labels if arguments.labels else None,
         labelled_output=arguments.labelled_output,
+        metric=metric,
         settings=settings(arguments),
         proof=False,
         report=console.say,

@@ -22,6 +22,8 @@ from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.minifloat import MinifloatDecode, MinifloatRound, number_format
 from luciole.ir.ops.reduce import Mean
 from luciole.lquantizer import QuantizeError
+from luciole.lquantizer.judging.judge import VARIANCE
+from luciole.lquantizer.judging.records import HELD_BACK, NOT_TAUGHT
 from tests.networks import network, random, steps
 
 SIZES = (20, 48, 4)
@@ -175,9 +177,7 @@ def test_data_that_cannot_be_used_are_refused() -> None:
         luciole.quantize(
             network(SIZES), DATA, scheme="minifloat", target_drop=1.0, labels=np.zeros(3)
         )
-    with pytest.raises(QuantizeError, match="first output scores classes"):
-        luciole.quantize(network((20, 8, 1)), DATA, scheme="minifloat", target_drop=1.0)
-    with pytest.raises(QuantizeError, match="only the search of minifloats minds labels"):
+    with pytest.raises(QuantizeError, match="labels judge what is chosen for a target_drop"):
         luciole.quantize(network(), DATA, scheme="int8", labels=np.zeros(40))
 
 
@@ -193,11 +193,28 @@ def test_a_search_counts_the_answers_of_steps(softmax: bool) -> None:
     assert any(drop == pytest.approx(100 * np.mean(changed)) for drop in drops)
 
 
-def test_a_search_refuses_numbers_of_steps_that_score_no_classes() -> None:
-    with pytest.raises(QuantizeError, match="first output scores classes"):
-        luciole.quantize(
-            steps(softmax=False), random(5, 9, 6, 20), scheme="minifloat", target_drop=1.0
-        )
+def test_a_search_bounds_the_error_of_numbers_that_score_no_classes() -> None:
+    model, data = steps(softmax=False), random(5, 9, 6, 20)
+    result = luciole.quantize(model, data, scheme="minifloat", target_drop=0.5, proof=False)
+    wanted, found = answers(model, data), answers(result.model, data)
+    lost = 100 * np.square(found - wanted).mean() / wanted.var()
+    judged = result.report.judged
+    assert judged is not None
+    assert judged.unit == VARIANCE
+    assert judged.drop == pytest.approx(lost, rel=1e-4)
+    assert 0 < lost <= 0.5
+
+
+def test_scales_and_bits_are_learned_and_judged_by_others() -> None:
+    choices: dict[str, Any] = {"scheme": "minifloat", "target_drop": 10.0, "proof": False}
+    plain, scaled = (
+        luciole.quantize(network(SIZES), DATA, scaled=s, **choices).report.judged
+        for s in (False, True)
+    )
+    assert plain is not None
+    assert scaled is not None
+    assert (plain.records, plain.origin) == (40, NOT_TAUGHT)
+    assert (scaled.records, scaled.origin) == (8, HELD_BACK)
 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf])

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import luciole
 from luciole.ir import Array, Model
 from luciole.lquantizer import QuantizeError
+from luciole.lquantizer.judging.records import Split
 from tests.lquantizer.networks import images, spoiled, with_sine
-from tests.lquantizer.runs import COARSE, quantized, records
+from tests.lquantizer.runs import COARSE, records
 
 
 def noise(model: Model, made: Model, x: dict[str, Array]) -> float:
@@ -44,8 +47,14 @@ def test_layers_come_by_what_they_lose_alone() -> None:
 
 def test_losses_are_those_of_networks_quantized_that_way() -> None:
     model = spoiled()
-    x = records(model)
-    found = luciole.sensitivity(model, x, **COARSE)
+    whole_data = records(model)
+    found = luciole.sensitivity(model, whole_data, **COARSE)
+    split = Split.for_choices(whole_data)
+    x = dict(split.judges.records)
+
+    def quantized(model: Model, **choices: Any) -> Model:
+        return luciole.quantize(model, split.learned, proof=False, **choices).model
+
     whole = quantized(model, **COARSE, config={"layers": []})  # small ends too
     assert found.whole.noise == pytest.approx(noise(model, whole, x), rel=1e-3)
     layer = found.layers[0]

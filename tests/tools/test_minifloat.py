@@ -41,6 +41,7 @@ def test_bits_that_are_searched(folder: Path, capsys: pytest.CaptureFixture[str]
     told = capsys.readouterr().out
     assert "mantissa 7" in told
     assert "12 bits" in told
+    assert "points of right answers lost" in told
     assert (folder / "q.circle").exists()
 
 

@@ -17,24 +17,40 @@ from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.errors import QuantizeError
 
 HELD_BACK, SAME, MADE_UP = "held back", "that it was learned from", "made up"
-"""Where the records of a proof come from: "on 100 records held back"."""
+NOT_TAUGHT = "that nothing was learned from"
+"""Where the records that judge come from: "on 100 records held back"."""
 _SHARE, _FEWEST, _MOST = 10, 8, 256
 """One record in so many is held back, of at least and at most this number."""
 _MADE_UP = 16
 """Records that are made up where there are none."""
+_EACH = 5
+"""Of so many records that are learned from, the last one judges what is chosen."""
+MOST_JUDGES = 1000
+"""Records that judge what is chosen, at the most."""
+FEW_JUDGES = 256
+"""Of these, where each of many layers is measured for itself."""
 
 
 @dataclass(frozen=True)
 class Judges:
-    """Records by the name of the float network's inputs, and where they come from."""
+    """Records by the name of the float network's inputs, where they come from, and their labels if
+    there are any.
+    """
 
     records: Records
     origin: str = HELD_BACK
+    labels: Array | None = None
 
     @property
     def count(self) -> int:
         """Number of records."""
         return len(next(iter(self.records.values())))
+
+    def some(self, most: int) -> Judges:
+        """Take at most so many, evenly far apart."""
+        places = spread(np.arange(self.count), most)
+        labels = None if self.labels is None else self.labels[places]
+        return Judges(taken(self.records, places), self.origin, labels)
 
     @classmethod
     def made_up(cls, model: Model, seed: int = 0) -> Self:
@@ -100,13 +116,38 @@ class Split:
             teachers = np.delete(places, judging)
         else:
             return cls.same(records, labels)
-        taught = None if labels is None else labels[teachers]
-        return cls(_taken(records, teachers), Judges(_taken(records, judging)), taught)
+        return cls.at(records, labels, teachers, judging)
+
+    @classmethod
+    def for_choices(
+        cls, records: Records, labels: Array | None = None, most: int = MOST_JUDGES
+    ) -> Self:
+        """Let ``judging_places`` judge what is chosen, and all other records teach. Raises
+        QuantizeError for fewer than two records, and for more or fewer labels.
+        """
+        count = check_labels(records, labels)
+        if count < 2:
+            raise QuantizeError("at least 2 records are needed: some judge what others taught")
+        judging = judging_places(count, most)
+        return cls.at(records, labels, np.delete(np.arange(count), judging), judging)
+
+    @classmethod
+    def at(
+        cls,
+        records: Records,
+        labels: Array | None,
+        teachers: NDArray[np.intp],
+        judging: NDArray[np.intp],
+    ) -> Self:
+        """Part records by their places."""
+        taught, judged = (None if labels is None else labels[p] for p in (teachers, judging))
+        judges = Judges(taken(records, judging), HELD_BACK, judged)
+        return cls(taken(records, teachers), judges, taught)
 
     @classmethod
     def same(cls, records: Records, labels: Array | None = None) -> Self:
         """Let all records teach, and judge as well."""
-        return cls(records, Judges(records, SAME), labels)
+        return cls(records, Judges(records, SAME, labels), labels)
 
     @classmethod
     def judged_by(cls, records: Records, judges: Records, labels: Array | None = None) -> Self:
@@ -115,9 +156,31 @@ class Split:
         return cls(records, Judges(judges, HELD_BACK if is_new else SAME), labels)
 
 
+def check_labels(records: Records, labels: Array | None) -> int:
+    """Count the records. Raises QuantizeError where labels are more or fewer."""
+    count = len(next(iter(records.values())))
+    if labels is not None and len(labels) != count:
+        raise QuantizeError(f"{count} records have {len(labels)} labels")
+    return count
+
+
 def judges_beside(learned: int) -> int:
     """Count the records to read behind those that are learned from, so that all of these teach."""
     return min(_MOST, max(_MADE_UP, learned // _SHARE))
+
+
+def judging_places(count: int, most: int = MOST_JUDGES) -> NDArray[np.intp]:
+    """Choose which of so many records judge what is chosen by the others: the last of each five, or
+    the very last of fewer; at most so many of these, evenly far apart.
+    """
+    places = np.arange(count)
+    judging = places[is_judge(places)]
+    return spread(judging if len(judging) else places[-1:], most)
+
+
+def is_judge(numbers: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Return whether records of these numbers judge: the last of each five."""
+    return np.asarray(numbers % _EACH == _EACH - 1)
 
 
 def spread(places: NDArray[np.intp], most: int) -> NDArray[np.intp]:
@@ -126,5 +189,11 @@ def spread(places: NDArray[np.intp], most: int) -> NDArray[np.intp]:
     return places[((np.arange(count) + 1) * len(places) // max(count, 1)) - 1]
 
 
-def _taken(records: Records, places: NDArray[np.intp]) -> Records:
+def evenly(records: Records, most: int) -> Records:
+    """Take at most so many records, evenly far apart."""
+    return taken(records, spread(np.arange(len(next(iter(records.values())))), most))
+
+
+def taken(records: Records, places: NDArray[np.intp]) -> Records:
+    """Take the records at some places."""
     return {name: array[places] for name, array in records.items()}

@@ -23,10 +23,10 @@ from luciole.lquantizer.calibration.rows import Rows
 from luciole.lquantizer.formats.coded import Coded, Matrix
 from luciole.lquantizer.formats.even_levels import even_fit
 from luciole.lquantizer.formats.levels import Fit, Samples, best_fit
+from luciole.lquantizer.judging.records import is_judge
 from luciole.lquantizer.methods.weight_codes import ROUNDS, fit_codes, plain_codes
 from luciole.lquantizer.network.even_inputs import input_samples, quantized_rows
 from luciole.lquantizer.network.problem import LayerProblem, LearnedLayer, Scope
-from luciole.lquantizer.network.sampling import HELD_BACK
 
 _TRIAL_ROUNDS = 3
 """Rounds that tell ways apart."""
@@ -74,7 +74,7 @@ class OutputAware:
 
 def _held_back(problem: LayerProblem) -> NDArray[np.bool_]:
     """Take the rows that judge: [r]."""
-    held = np.asarray(problem.records % HELD_BACK == HELD_BACK - 1)
+    held = is_judge(problem.records)
     if not held.any():  # too few records to spare one
         held[:] = True
     return held

@@ -15,12 +15,14 @@ from luciole.lquantizer.assignment.layer_format import Minifloat as MinifloatFor
 from luciole.lquantizer.assignment.minifloat_options import MinifloatOptions
 from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.judging.judge import Judge, Loss, enter_verdict
+from luciole.lquantizer.judging.metric import Metric
+from luciole.lquantizer.judging.records import NOT_TAUGHT, Judges, Split
 from luciole.lquantizer.minifloat.formats import Chosen, Part, Spread, parts_of, same_bits, spreads
 from luciole.lquantizer.minifloat.rewrite import to_minifloats
 from luciole.lquantizer.minifloat.search import (
-    SEARCHED,
+    EXPONENTS,
     Everywhere,
-    Judge,
     Tried,
     narrowed,
     search,
@@ -37,31 +39,32 @@ def quantize_minifloat(
     options: MinifloatOptions,
     track: Track | None = None,
     labels: Array | None = None,
+    metric: Metric | None = None,
 ) -> Result:
     """Let a float network compute with minifloats; the given model stays as it is.
 
     ``records`` are unlabelled samples by input name; scaling and searching need them. With
-    ``labels`` [records] a search minds right answers, else the float network's. LSTMs are unrolled,
-    so that what they compute inside is rounded, too. Raises QuantizeError for a network that is
-    quantized already, for constants that are no numbers, for data that cannot be used, and where
-    no bits are enough.
+    ``labels`` [records] a search minds right answers, with a ``metric`` that, else the float
+    network's answers. LSTMs are unrolled, so that what they compute inside is rounded, too. Raises
+    QuantizeError for a network that is quantized already, for constants that are no numbers, for
+    data that cannot be used, and where no bits are enough.
     """
     track = track or untracked
     work = float_network(model)
     check_constants(work.graph)
     warnings = _unrolled(work.graph)
-    if options.needs_data:
-        records = _checked(work.graph, records)
+    split = _split(work.graph, records, labels, options) if options.needs_data else None
+    learned = None if split is None else split.learned
     parts = parts_of(work.graph, options.layers_only)
-    everywhere = partial(same_bits, parts, _spreads(work, parts, records, options, track))
-    tried: list[Tried] = []
+    everywhere = partial(same_bits, parts, _spreads(work, parts, learned, options, track))
+    report = Report(warnings=warnings)
     if options.target_drop is None:
         chosen = everywhere(options.numbers)
     else:
-        assert records is not None, "a search needs data"
-        judge = Judge(work, records, labels)
-        chosen, tried = _searched(everywhere, judge, options, track)
-    report = Report(_layers(chosen), warnings=warnings, options=_rows(tried))
+        assert split is not None, "a search needs data"
+        judge = Judge(work, split.judges, metric)
+        chosen = _searched(work, everywhere, judge, options, report, track)
+    report.layers = _layers(chosen)
     return Result(to_minifloats(work, chosen.by_value()), report)
 
 
@@ -85,24 +88,48 @@ def _unrolled(graph: Graph) -> list[str]:
     return [why for why in whole_lstms(graph) if "is not unrolled" in why]
 
 
-def _checked(graph: Graph, records: Records | None) -> Records:
+def _split(
+    graph: Graph, records: Records | None, labels: Array | None, options: MinifloatOptions
+) -> Split:
+    """Part records into those that scales are learned from and those that judge bits; where only
+    one of the two is asked for, all are of it.
+    """
     if records is None:
         raise QuantizeError("minifloats are scaled, and their bits searched, on data: give some")
     check_records(graph, records)
     check_finite(records)
-    return records
+    if options.scaled and options.target_drop is not None:
+        return Split.for_choices(records, labels)
+    return Split(records, Judges(records, NOT_TAUGHT, labels), labels)
 
 
 def _searched(
-    everywhere: Everywhere, judge: Judge, options: MinifloatOptions, track: Track
-) -> tuple[Chosen, list[Tried]]:
-    """Search bits for the whole network, and then for its parts where that is asked for."""
+    work: Model,
+    everywhere: Everywhere,
+    judge: Judge,
+    options: MinifloatOptions,
+    report: Report,
+    track: Track,
+) -> Chosen:
+    """Search bits for the whole network, and then for its parts where that is asked for; report
+    what was tried and what the network loses.
+    """
+
+    def lost(chosen: Chosen) -> Loss:
+        return judge.judge(to_minifloats(work, chosen.by_value()))
+
+    def drop(chosen: Chosen) -> float:
+        return lost(chosen).drop
+
     target = options.target_drop or 0.0
-    tried, chosen = search(judge, everywhere, target, track("searching bits", len(SEARCHED)))
+    step = track("searching bits", len(EXPONENTS))
+    tried, chosen = search(judge, drop, everywhere, target, step)
     if options.per_layer:
         step = track("searching layers", len(chosen.parts))
-        chosen = narrowed(judge, chosen, target, step)
-    return chosen, tried
+        chosen = narrowed(drop, chosen, target, step)
+    report.options = _rows(tried)
+    enter_verdict(report, judge, lost(chosen), target)
+    return chosen
 
 
 def _layers(chosen: Chosen) -> list[LayerReport]:

@@ -15,13 +15,10 @@ from luciole.ir.passes.canonical.unroll_unidirseqlstm import unroll_unidirseqlst
 from luciole.ir.passes.split_activation import split_activation
 from luciole.lquantizer.calibration.moments import Part
 from luciole.lquantizer.calibration.watch import batch_for, watched
+from luciole.lquantizer.judging.records import FEW_JUDGES, judging_places, taken
 from luciole.lquantizer.network.branches import floors
 from luciole.lquantizer.network.result import Trace
-from luciole.lquantizer.network.sampling import HELD_BACK
 from luciole.lquantizer.report import Report, snr_db
-
-_MOST = 250
-"""Records that judge."""
 
 
 def add_stage(
@@ -35,9 +32,8 @@ def add_stage(
     """Enter another stage into a report, and what it leaves as each layer's error: a later state of
     a quantized model, compared with the float model as the fit does it.
     """
-    judging = {name: array[HELD_BACK - 1 :: HELD_BACK][:_MOST] for name, array in records.items()}
-    if not all(len(array) for array in judging.values()):
-        judging = dict(records)
+    count = len(next(iter(records.values())))
+    judging = taken(records, judging_places(count, FEW_JUDGES))
     for layer in report.layers:
         if layer.name in traces:
             part, y = _judged(model, quantized, traces[layer.name], judging)

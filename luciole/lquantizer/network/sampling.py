@@ -24,9 +24,6 @@ from luciole.lquantizer.calibration.rows import (
 from luciole.lquantizer.calibration.watch import watched
 from luciole.lquantizer.network.branches import Aim, Branches
 
-HELD_BACK = 5
-"""One record in so many judges what was learned from the others."""
-
 
 def aims_of(
     reference: Model,

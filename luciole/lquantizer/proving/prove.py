@@ -19,6 +19,8 @@ from luciole.interpreter.records import batch_size, run_records
 from luciole.ir import Array, LucioleError, Model, UnsupportedError, Value
 from luciole.ir.names import called
 from luciole.ir.value import shape_text
+from luciole.lquantizer.judging.judge import Judge
+from luciole.lquantizer.judging.metric import Metric
 from luciole.lquantizer.judging.records import MADE_UP, Judges
 from luciole.lquantizer.proof import Fidelity, OutputProof, Proof
 from luciole.lquantizer.proving.simulation import simulated
@@ -52,10 +54,12 @@ def prove(
     runtimes: Mapping[str, Runtime] | None = None,
     *,
     same: bool = False,
+    metric: Metric | None = None,
 ) -> Proof:
     """Judge a file, which ``read`` loads from its bytes, by the float network that it stands for,
     beside its simulation in memory, if there is one, and beside what other runtimes make of it.
-    With ``same`` it has to compute what the float network does, but for rounding.
+    With ``same`` it has to compute what the float network does, but for rounding. A ``metric``
+    measures both.
 
     Without ``judges`` records are made up; a float network that does not run on them proves
     nothing, which is noted. Raises LucioleError where it does not run on those that are given.
@@ -71,7 +75,10 @@ def prove(
             note = f"none, the float network does not run on records made up: {error}"
             return Proof(0, MADE_UP, notes=[note])
     try:
-        trial.judge(read(), simulation, runtimes or {})
+        written = read()
+        trial.judge(written, simulation, runtimes or {})
+        if metric is not None and judges is not None:
+            trial.proof.metric = Judge(reference, judges, metric).measured(written)
     except LucioleError as error:
         trial.proof.faults.append(f"it cannot be read or run: {error}")
     trial.proof.seconds = time.perf_counter() - begun

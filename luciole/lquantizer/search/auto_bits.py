@@ -6,22 +6,22 @@ are worth a fit, and a fit of the whole network decides.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from luciole.interpreter.records import Records, Track, check_records, untracked
-from luciole.ir import Model
+from luciole.ir import Array, Model
 from luciole.ir.passes.canonical.unroll_unidirseqlstm import unroll_unidirseqlstm
 from luciole.ir.passes.cleaning.remove_dead import remove_dead
 from luciole.lquantizer.assignment.config import Config
 from luciole.lquantizer.assignment.layer_format import Integers, Levels
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.judging.judge import Loss, enter_verdict
+from luciole.lquantizer.judging.metric import Metric
+from luciole.lquantizer.judging.records import Split
 from luciole.lquantizer.network.real import real_network
 from luciole.lquantizer.network.result import Result
-from luciole.lquantizer.network.sampling import HELD_BACK
 from luciole.lquantizer.search.additive import ACCURACY, SIZE, Sum, Table, thinned
+from luciole.lquantizer.search.budget import first_within
 from luciole.lquantizer.search.evaluate import Alone, Bench, Size
 from luciole.lquantizer.search.search import tasks_of
 from luciole.lquantizer.search.space import UNCHANGED, Gene, Space, is_learned
@@ -59,21 +59,21 @@ class Widths:
         track: Track | None = None,
         unroll: bool = False,
         levels_only: bool = False,
+        labels: Array | None = None,
+        metric: Metric | None = None,
     ) -> Widths:
-        """Measure each layer alone; one record in ``HELD_BACK`` judges, none is learned from twice.
+        """Measure each layer alone; some of the records judge, which none is learned from.
 
         Raises QuantizeError for a network that is quantized already, where there are too few
         records, and nothing to quantize.
         """
         work = real_network(model)
-        if check_records(work.graph, records) < HELD_BACK:
-            raise QuantizeError(f"automatic widths need at least {HELD_BACK} records")
-        judges = {n: a[HELD_BACK - 1 :: HELD_BACK] for n, a in records.items()}
-        kept = {n: np.delete(a, np.s_[HELD_BACK - 1 :: HELD_BACK], 0) for n, a in records.items()}
+        check_records(work.graph, records)
+        split = Split.for_choices(records, labels)
         if unroll and unroll_unidirseqlstm(work.graph):
             remove_dead(work.graph)
         space = _space(work, config, levels_only)
-        bench = Bench(work, kept, judges, size, seed=seed)
+        bench = Bench(work, split.learned, split.judges, size, seed=seed, metric=metric)
         tasks = list(tasks_of(space))
         step, alone = (track or untracked)("measuring layers", len(tasks)), []
         for task in tasks:
@@ -98,16 +98,9 @@ class Widths:
         found = (space.uniform(option, ends) for option, ends in pairs)
         return [self.table.sum(one) for one in found if one is not None]
 
-    def loss(self, result: Result) -> float:
-        """Say what a network loses on the records that judge."""
-        return self.bench.judge.judge(result.model).loss
-
-    def drop(self, result: Result) -> float:
-        """Say how many percent of a classifier's answers change, or else what the squared error is
-        in percent of the outputs' variance, on the records that judge.
-        """
-        lost = self.bench.judge.judge(result.model)
-        return 100 * (lost.loss if lost.agreement is None else 1 - lost.agreement)
+    def loss(self, result: Result) -> Loss:
+        """Measure what a network loses on the records that judge."""
+        return self.bench.judge.judge(result.model)
 
 
 def for_size(
@@ -137,7 +130,7 @@ def for_size(
     if not uniform:
         return best
     other = widths.fit(min(uniform, key=lambda one: one.loss))
-    is_better = size(other.model) <= target and widths.loss(other) < widths.loss(best)
+    is_better = size(other.model) <= target and widths.loss(other).loss < widths.loss(best).loss
     return other if is_better else best
 
 
@@ -175,47 +168,33 @@ def for_drop(
     track: Track | None = None,
     unroll: bool = False,
     levels_only: bool = False,
+    labels: Array | None = None,
+    metric: Metric | None = None,
 ) -> Result:
-    """Find the smallest allocation that changes at most ``target`` percent of a classifier's
-    answers, or whose squared error is at most so many percent of the outputs' variance where they
-    are no classes, on records that nothing was learned from.
+    """Find the smallest allocation that loses at most ``target``, in the unit of the ``Judge``, on
+    records that nothing was learned from. Sums only estimate what a fit loses and what its file
+    takes: steps between the smallest and the largest are halved, and of those that were fitted the
+    smallest file counts.
     """
-    widths = Widths.measure(model, records, config, size, seed, track, unroll, levels_only)
+    widths = Widths.measure(
+        model, records, config, size, seed, track, unroll, levels_only, labels, metric
+    )
     whole = Sum((), 0.0, size(widths.bench.model), 0.0)
     steps = thinned(widths.front, _GOALS, _POINTS, whole)
-    best, lost = _smallest(steps, target, widths.fit, widths.drop, widths.bench.size)
-    if lost > target:
-        what = "of the answers" if widths.bench.judge.has_classes else "of the variance"
-        best.report.warnings.append(
-            f"even 8 bits change {lost:.2f} % {what}, {target:g} % were wanted"
-        )
-    return best
+    best: list[tuple[Result, Loss]] = []
 
+    def drop(step: int) -> float:
+        result = widths.fit(steps[step])
+        lost = widths.loss(result)
+        is_kept = lost.drop <= target
+        if not best or (is_kept and size(result.model) <= size(best[0][0].model)):
+            best[:] = [(result, lost)]
+        return lost.drop
 
-def _smallest(
-    steps: list[Sum],
-    target: float,
-    fit: Callable[[Sum], Result],
-    drop: Callable[[Result], float],
-    size: Size,
-) -> tuple[Result, float]:
-    """Halve the steps until the smallest one that keeps to the target is found, else the last; of
-    those that were fitted the smallest file counts, which sums only estimate.
-    """
-    low, high = 0, len(steps) - 1
-    best = fit(steps[high])
-    lost = drop(best)
-    while low < high and lost <= target:
-        middle = (low + high) // 2
-        result = fit(steps[middle])
-        found = drop(result)
-        if found > target:
-            low = middle + 1
-            continue
-        high = middle
-        if size(result.model) <= size(best.model):
-            best, lost = result, found
-    return best, lost
+    first_within(drop, len(steps), target, len(steps) - 1)
+    result, lost = best[0]
+    enter_verdict(result.report, widths.bench.judge, lost, target)
+    return result
 
 
 def _space(model: Model, config: Config, levels_only: bool) -> Space:

@@ -6,19 +6,22 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from luciole.files import filling
 from luciole.interpreter.records import Records, Track, check_records, untracked
-from luciole.ir import Model
+from luciole.ir import Array, Model
 from luciole.ir.analysis.weights import weight_constant
 from luciole.ir.names import short_names
 from luciole.lquantizer.calibration.watch import check_finite
-from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.errors import QuantizeError, check_points
+from luciole.lquantizer.judging.judge import Judge
+from luciole.lquantizer.judging.metric import Metric
+from luciole.lquantizer.judging.records import Judges, Split, evenly
 from luciole.lquantizer.network.real import real_network
 from luciole.lquantizer.search import latency
 from luciole.lquantizer.search.cluster import Cluster
@@ -33,9 +36,6 @@ from luciole.lquantizer.search.storage import Storage, opened
 from luciole.lquantizer.search.tuned_front import finish_front
 from luciole.lquantizer.search.workers import Workers
 
-_SHARE = 3
-"""Of few records, one in so many judges."""
-_SHUFFLE = 7
 _FRONT = ("front-[0-9]*-*B.*", "front.csv", "report.html", "report.json")
 """Files of a front and of reports on it."""
 
@@ -49,26 +49,31 @@ def search_network(
     write: Callable[[Model], bytes],
     say: Callable[[str], None] = print,
     track: Track | None = None,
+    labels: Array | None = None,
+    metric: Metric | None = None,
 ) -> SearchResult:
     """Search a float network, and write its front into a folder, where ``search.db`` keeps all that
     was found: the same search goes on from there.
 
-    ``read`` and ``write`` turn files' bytes into models and back. Raises QuantizeError for a
-    network that is quantized already, data that cannot be used, a folder with another search, and
-    when nothing can be evaluated.
+    ``read`` and ``write`` turn files' bytes into models and back; ``labels`` or a ``metric`` judge
+    whole networks where they are given. Raises QuantizeError for a network that is quantized
+    already, data and metrics that cannot be used, a folder with another search, and when nothing
+    can be evaluated.
     """
     model = real_network(model)
     space = Space.of(model.graph, options.options, options.tied, options.fixed)
     devices = Devices.of(options.read_devices, model.graph)
     costs = devices.floats(model.graph)
     space = devices.allowed(space, say)
-    fitted, judges = split(model, records, options)
+    parted = split(model, records, options, labels)
+    fitted, judges = evenly(parted.learned, options.calibration), parted.judges
+    unit = _unit(model, judges, metric, options)
     content = write(model)
     timed = options.goal.timed
     finish = options.finishing
-    training = rest(records, options) if finish.epochs else None
+    training = parted.learned if finish.epochs else None
     seeded = (options.seed, options.few)
-    given = Materials(content, read, write, fitted, judges, space, timed, *seeded, training)
+    given = Materials(content, read, write, fitted, judges, space, timed, *seeded, training, metric)
     with closing(opened(folder, _identity(given, options), space.choices)) as storage:
         us = storage.number("float_us", lambda: _float_us(model, judges, timed))
         how = (options.seed, options.budget, say, track or untracked, devices, costs)
@@ -77,53 +82,67 @@ def search_network(
             found = search.run(runner)
             if finish.epochs:
                 found = finish_front(search, runner, found, finish)
+        found = within_target(found, options.target_drop, unit)
         files = files_of(folder, space, found.front)
         _write(folder, files, storage, finish.stage if finish.epochs else "fitted")
-    whole = Found((UNCHANGED,) * len(space.genes), len(content), 0.0, us, 1.0, costs)
-    return _result(model, space, options, found, files, whole)
+    whole = Found((UNCHANGED,) * len(space.genes), len(content), 0.0, us, 1.0, 0.0, costs)
+    is_asked = metric is not None or labels is not None or options.target_drop is not None
+    result = _result(model, space, options, found, files, whole)
+    return replace(result, unit=unit if is_asked else "")
 
 
-def split(model: Model, records: Records, options: SearchOptions) -> tuple[Records, Records]:
-    """Take records that layers are fitted to and others that judge, at random but always the same.
-
-    Raises QuantizeError where there are fewer than two.
+def _unit(model: Model, judges: Judges, metric: Metric | None, options: SearchOptions) -> str:
+    """Name what drops count. Raises QuantizeError for a metric that fails on the float network or
+    cannot be sent to workers, and for more points than there are.
     """
-    count = check_records(model.graph, records)
+    if metric is None:
+        check_points(options.target_drop)
+    elif options.workers > 1 or options.cluster is not None:
+        metric.check_sendable()
+    return Judge(model, judges, metric).unit
+
+
+def within_target(found: Searched, target: float | None, unit: str) -> Searched:
+    """Leave networks out of a front that lose more than the target. Raises QuantizeError where all
+    do.
+    """
+    if target is None:
+        return found
+    front = [one for one in found.front if one.drop is not None and one.drop <= target]
+    if not front:
+        least = min(one.drop for one in found.front if one.drop is not None)
+        raise QuantizeError(f"no network keeps to the target: the best one has {least:.4g} {unit}")
+    return replace(found, front=front)
+
+
+def split(
+    model: Model, records: Records, options: SearchOptions, labels: Array | None = None
+) -> Split:
+    """Part records into those that teach and those that judge. Raises QuantizeError where there are
+    fewer than two.
+    """
+    check_records(model.graph, records)
     check_finite(records)
-    if count < 2:
-        raise QuantizeError("a search needs at least 2 records: some judge what others taught")
-    judging, others = order_of(count, options.judges)
-    return taken(records, others[: options.calibration]), taken(records, judging)
+    return Split.for_choices(records, labels, options.judges)
 
 
-def order_of(count: int, judges: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Number at most so many of ``count`` records that judge, and all others."""
-    order = np.random.default_rng(_SHUFFLE).permutation(count)
-    judging = max(1, min(judges, count // _SHARE))
-    return order[:judging], order[judging:]
-
-
-def taken(records: Records, numbers: NDArray[np.intp]) -> Records:
-    """Take some of the records."""
-    return {name: array[numbers] for name, array in records.items()}
-
-
-def rest(records: Records, options: SearchOptions) -> Records:
-    """Take all records that do not judge."""
-    count = len(next(iter(records.values())))
-    return taken(records, order_of(count, options.judges)[1])
-
-
-def _float_us(model: Model, judges: Records, timed: bool) -> float:
-    return latency.measured(model, judges).total if timed else 0.0
+def _float_us(model: Model, judges: Judges, timed: bool) -> float:
+    return latency.measured(model, judges.records).total if timed else 0.0
 
 
 def _identity(given: Materials, options: SearchOptions) -> dict[str, str]:
     return {
         "model": hashlib.sha256(given.model).hexdigest(),
-        "data": f"{digest_of(given.records)} {digest_of(given.judges)}",
+        "data": f"{digest_of(given.records)} {digest_of(given.judges.records)}{_judged_by(given)}",
         "settings": json.dumps(options.settings(), sort_keys=True),
     }
+
+
+def _judged_by(given: Materials) -> str:
+    """Make a digest of labels and metric, empty without them."""
+    labels, metric = given.judges.labels, given.metric
+    names = [] if labels is None else [digest_of({"labels": labels})]
+    return "".join(f" {one}" for one in [*names, *([] if metric is None else [metric.identity])])
 
 
 def digest_of(records: Records) -> str:

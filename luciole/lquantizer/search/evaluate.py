@@ -16,6 +16,9 @@ from luciole.lquantizer.assignment.options import FitOptions
 from luciole.lquantizer.assignment.schemes import LEARNED, UniformOptions
 from luciole.lquantizer.calibration.rows import Dense
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.judging.judge import Judge
+from luciole.lquantizer.judging.metric import Metric
+from luciole.lquantizer.judging.records import Judges
 from luciole.lquantizer.methods.output_aware import OutputAware
 from luciole.lquantizer.network.branches import Aim
 from luciole.lquantizer.network.even_inputs import Disturbances
@@ -25,7 +28,6 @@ from luciole.lquantizer.network.problem import LayerProblem, LearnedLayer
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.rewrite.learned_levels import finish
 from luciole.lquantizer.search import latency, shortened
-from luciole.lquantizer.search.judging import Judge
 from luciole.lquantizer.search.space import UNCHANGED, is_learned, recipe
 from luciole.lquantizer.uniform.mixed import quantize_mixed, with_integers
 from luciole.lquantizer.whole.levels import quantize_records, replaced
@@ -56,11 +58,14 @@ class Alone:
 
 @dataclass(frozen=True)
 class Figures:
-    """A whole network: the bytes of its file, what it loses, and the share of equal answers."""
+    """A whole network: the bytes of its file, what it loses, the share of equal answers, and what
+    is lost in the unit of who judges.
+    """
 
     bytes: int
     loss: float
     agreement: float | None
+    drop: float | None = None
 
 
 @dataclass
@@ -73,16 +78,19 @@ class Bench:
 
     model: Model
     records: Records
-    judges: Records
+    judges: Judges
     size: Size
     clock: Clock | None = None
     seed: int = 0
     few: int = 100
+    metric: Metric | None = None
 
     def __post_init__(self) -> None:
         """Run the float network on what judges."""
-        self.judge = Judge(self.model, self.judges)
-        self.float_times = None if self.clock is None else self.clock(self.model, self.judges)
+        self.judge = Judge(self.model, self.judges, self.metric)
+        self.float_times = (
+            None if self.clock is None else self.clock(self.model, self.judges.records)
+        )
         self._layers: _Layers | None = None
         self._problem: tuple[str, LayerProblem] | None = None
         self._disturbed: Disturbances = {}
@@ -113,9 +121,12 @@ class Bench:
         return with_integers(result, self.model, few, options)
 
     def figures(self, file: Model, size: int) -> Figures:
-        """Judge a quantized network as it was read back from a file of so many bytes."""
+        """Judge a quantized network as it was read back from a file of so many bytes. Where labels
+        or a metric judge, the loss is theirs: single layers are told apart by outputs alone, for
+        what one of them loses is too little to be seen in answers.
+        """
         lost = self.judge.judge(file)
-        return Figures(size, lost.loss, lost.agreement)
+        return Figures(size, self.judge.share_lost(lost), lost.agreement, lost.drop)
 
     def _first(self, learned: Sequence[str]) -> list[str]:
         """List the first layer of each group that shares its weights, in execution order."""
@@ -152,8 +163,8 @@ class Bench:
         base = self.size(self.model) if layers is None else layers.size
         us = 0.0
         if self.clock is not None and self.float_times is not None:
-            us = self.clock(model, self.judges).beside(self.float_times)
-        loss = self.judge.judge(model).loss
+            us = self.clock(model, self.judges.records).beside(self.float_times)
+        loss = self.judge.distance(model).loss
         return Alone(layer, option, self.size(model) - base, loss, us)
 
     def _prepared(self) -> _Layers:

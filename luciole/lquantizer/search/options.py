@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from luciole.ir.errors import missing_extra
-from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.errors import QuantizeError, check_drop
 from luciole.lquantizer.search.device import Device, read_device
 from luciole.lquantizer.search.finishing import FIT, Finish
 from luciole.lquantizer.search.search import Budget, Goal
@@ -23,7 +23,9 @@ class SearchOptions:
     """How networks are searched.
 
     ``objectives`` are accuracy and one or both of size and latency; files are no larger than
-    ``max_size`` bytes, and their operators together take at most ``max_us`` microseconds. The
+    ``max_size`` bytes, their operators together take at most ``max_us`` microseconds, and they lose
+    at most ``target_drop``: points of the answers that change, with labels of right ones, without
+    classes percent of the variance, with a metric in its unit. The
     evolution ends after so many ``evaluations`` in all, or ``minutes`` of a run (10 where neither
     is given); at most ``files`` become files. ``options`` are words of formats that layers may
     have, ``tied`` shell patterns of layers that are the same, ``fixed`` an option for layers by
@@ -39,6 +41,7 @@ class SearchOptions:
     objectives: tuple[str, ...] = ("accuracy", "size")
     max_size: int | None = None
     max_us: float | None = None
+    target_drop: float | None = None
     evaluations: int | None = None
     minutes: float | None = None
     files: int = 12
@@ -67,6 +70,7 @@ class SearchOptions:
             found = getattr(self, name)
             if found is not None and not found > 0:
                 raise QuantizeError(f"{name} is {found}: more than 0 is needed")
+        check_drop(self.target_drop)
         if self.seed < 0:
             raise QuantizeError(f"seed is {self.seed}: at least 0 is needed")
         assert self.goal is not None, "objectives are checked when a goal is made"
@@ -79,7 +83,7 @@ class SearchOptions:
         cannot be read.
         """
         names = tuple(device.name for device in self.read_devices)
-        return Goal(self.objectives, self.max_size, self.max_us, names)
+        return Goal(self.objectives, self.max_size, self.max_us, names, self.target_drop)
 
     @cached_property
     def read_devices(self) -> list[Device]:

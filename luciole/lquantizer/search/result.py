@@ -55,6 +55,8 @@ class SearchResult:
     failed: int = 0
     unreached: int = 0
     """Networks that a search begins with, but for its budget."""
+    unit: str = ""
+    """What drops count; empty where nobody asked for them."""
 
     def hypervolumes(self) -> list[float]:
         """Say after each evaluation how much of the box up to the float network's bytes, time and a
@@ -67,7 +69,8 @@ class SearchResult:
     def rows(self) -> list[list[str]]:
         """List the front as a table: headings, then a row for each file."""
         tuned = ["loss before", "agreement before"] if self.is_tuned else []
-        head = ["file", "bytes", "loss", "agreement", *tuned, *self.float_network.costs, "options"]
+        costs, drop = self.float_network.costs, [self.unit] if self.unit else []
+        head = ["file", "bytes", "loss", "agreement", *drop, *tuned, *costs, "options"]
         return [head, *(self._row(file) for file in self.front)]
 
     @property
@@ -80,7 +83,14 @@ class SearchResult:
         before = [] if found.before is None else _figures(found.before)
         widths = " ".join(found.candidate)
         costs = [f"{cost:,.0f}" for cost in found.costs.values()]
-        return [file.path.name, f"{found.bytes:,}", *_figures(found), *before, *costs, widths]
+        figures = [*_figures(found), *self._drop(found), *before, *costs]
+        return [file.path.name, f"{found.bytes:,}", *figures, widths]
+
+    def _drop(self, one: Found) -> list[str]:
+        """Write what a network loses in the unit that was asked for."""
+        if not self.unit:
+            return []
+        return ["" if one.drop is None else f"{one.drop:.4g}"]
 
     def to_json(self) -> dict[str, Any]:
         """Turn it into plain JSON values."""
@@ -96,6 +106,7 @@ class SearchResult:
             "hypervolume": self.hypervolumes(),
             "failed": self.failed,
             "unreached": self.unreached,
+            "unit": self.unit,
         }
 
 

@@ -19,6 +19,8 @@ from luciole.interpreter.records import Records, Track, untracked
 from luciole.ir import Model
 from luciole.lquantizer.assignment.layer_format import Levels, parse
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.judging.metric import Metric
+from luciole.lquantizer.judging.records import Judges
 from luciole.lquantizer.search import latency
 from luciole.lquantizer.search.additive import (
     ACCURACY,
@@ -62,13 +64,14 @@ class Materials:
     read: Callable[[bytes], Model]
     write: Callable[[Model], bytes]
     records: Records
-    judges: Records
+    judges: Judges
     space: Space
     timed: bool
     seed: int = 0
     few: int = 100
     training: Records | None = None
     """What a front is fine-tuned on: all records that do not judge; None where it is not."""
+    metric: Metric | None = None
 
     def __call__(self) -> Evaluator:
         """Begin: read the model and run it."""
@@ -82,7 +85,7 @@ class Evaluator:
         self._given = given
         clock = latency.measured if given.timed else None
         model, how = given.read(given.model), (clock, given.seed, given.few)
-        self._bench = Bench(model, given.records, given.judges, self._size, *how)
+        self._bench = Bench(model, given.records, given.judges, self._size, *how, given.metric)
 
     def _size(self, model: Model) -> int:
         return len(self._given.write(model))
@@ -123,6 +126,8 @@ class Goal:
     max_us: float | None = None
     devices: tuple[str, ...] = ()
     """Names of devices whose costs may be objectives."""
+    target_drop: float | None = None
+    """What files may lose, in the unit of who judges."""
 
     def __post_init__(self) -> None:
         """Refuse unknown objectives."""
@@ -166,6 +171,8 @@ class Found:
     loss: float
     us: float
     agreement: float | None
+    drop: float | None = None
+    """What it loses in the unit of who judges."""
     costs: Mapping[str, float] = field(default_factory=dict)
     """What it costs on other devices, or what else is counted of it, by name."""
     before: Found | None = None

@@ -11,31 +11,28 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import numpy as np
-
 from luciole.interpreter import Interpreter
-from luciole.interpreter.answers import Reference
 from luciole.interpreter.records import (
     Records,
     Track,
     batch_size,
-    run_records,
     untracked,
 )
-from luciole.ir import Array, Graph, Model, Op
+from luciole.ir import Graph, Model, Op
 from luciole.ir.analysis.floats import is_float
 from luciole.ir.analysis.weights import has_weights
 from luciole.ir.names import short_names
 from luciole.lquantizer.assignment.schemes import Scheme, UniformOptions
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.judging.judge import Judge
+from luciole.lquantizer.judging.metric import Metric
+from luciole.lquantizer.judging.records import FEW_JUDGES, Split
 from luciole.lquantizer.report import snr_db
 from luciole.lquantizer.uniform.places import integers_of
 from luciole.lquantizer.uniform.preparation import float_network
 from luciole.lquantizer.uniform.quantize import known_of, prepare
 from luciole.lquantizer.uniform.walk import Known, assemble, walk
 
-_JUDGES = 256
-"""Records that judge, at the most."""
 _SPARED = 4
 """How many of the worst layers are left float at once, at the most."""
 _BAR = 24
@@ -43,13 +40,19 @@ _BAR = 24
 
 
 @dataclass(frozen=True)
-class Loss:
+class Lost:
     """How far a network's first output is from the float one's: noise over signal, and the percent
     of answers that stay, None where it scores no classes.
     """
 
     noise: float
     agree: float | None
+
+    @classmethod
+    def by(cls, judge: Judge, model: Model) -> Lost:
+        """Judge a network."""
+        far = judge.distance(model)
+        return cls(far.noise, None if far.agreement is None else 100 * far.agreement)
 
     @property
     def snr_db(self) -> float | None:
@@ -65,10 +68,10 @@ class LayerSensitivity:
 
     name: str
     short: str
-    only: Loss
-    weights: Loss
-    activations: Loss
-    others: Loss
+    only: Lost
+    weights: Lost
+    activations: Lost
+    others: Lost
 
 
 @dataclass
@@ -78,11 +81,11 @@ class Sensitivity:
     """
 
     scheme: str
-    whole: Loss
-    weights: Loss
-    activations: Loss
+    whole: Lost
+    weights: Lost
+    activations: Lost
     layers: list[LayerSensitivity] = field(default_factory=list)
-    spared: list[Loss] = field(default_factory=list)
+    spared: list[Lost] = field(default_factory=list)
     """With the worst one float, with the worst two, and so on."""
 
     def to_json(self) -> dict[str, Any]:
@@ -113,41 +116,44 @@ class Sensitivity:
         return found
 
 
-def _text(loss: Loss) -> str:
+def _text(loss: Lost) -> str:
     ratio = "no error" if loss.snr_db is None else f"{loss.snr_db:.1f} dB"
     return ratio if loss.agree is None else f"{ratio} {loss.agree:.1f} %"
 
 
 @dataclass
 class Trials:
-    """A float network ready to be quantized, what is known of it, and the records that judge."""
+    """A float network ready to be quantized, the records that it is learned from, what is known of
+    it, and who judges.
+    """
 
     work: Model
+    records: Records
     options: UniformOptions
-    judges: Records
-    batch: int
+    judge: Judge
     known: Known
 
     @classmethod
     def begin(
         cls,
         model: Model,
-        records: Records,
+        split: Split,
         options: UniformOptions,
-        judges: Records,
         track: Track,
+        metric: Metric | None = None,
     ) -> Trials:
         """Prepare a network as ``quantize_uniform`` does, and watch all its tensors. Raises what
         that does.
         """
+        records = split.learned
         known, work = known_of(options), float_network(model)
         prepare(work, records, options, known, dict.fromkeys(work.graph.ops, options.types))
         batch, count = batch_size(Interpreter(work), records), len(next(iter(records.values())))
         values = [v for v in work.graph.values if is_float(v) and (v.producer or v.is_input)]
         known.limits.watch(work, values, records, batch, track("ranges", count))
-        return cls(work, options, judges, batch_size(Interpreter(work), judges), known)
+        return cls(work, records, options, Judge(work, split.judges, metric), known)
 
-    def learn(self, records: Records, types: Scheme, track: Track) -> list[str]:
+    def learn(self, types: Scheme, track: Track) -> list[str]:
         """Learn all layers in a scheme, and give the names of the operators that have integers.
 
         Raises QuantizeError where there are none.
@@ -157,41 +163,24 @@ class Trials:
         if not schemes:
             raise QuantizeError("nothing to quantize: no operator has a form on integers")
         names = {op: op.name for op in schemes}
-        walked = walk(work, records, schemes, self.options, track, self.known)
+        walked = walk(work, self.records, schemes, self.options, track, self.known)
         return [name for op, name in names.items() if op in walked.integers]
 
-    def reference(self) -> Reference:
-        """Compute the first output of the float network."""
-        return Reference.of(self.work.graph.outputs[0], self.output())
-
-    def output(
-        self,
-        schemes: Mapping[str, Scheme] | None = None,
-        weights: Mapping[str, Scheme] | None = None,
-    ) -> Array:
-        """Compute the first output [records, ...] with the tensors around some operators, and
-        the weights of some layers, rounded; both by name.
+    def network(self, schemes: Mapping[str, Scheme], weights: Mapping[str, Scheme]) -> Model:
+        """Put the network together with the tensors around some operators, and the weights of some
+        layers, rounded; both by name.
         """
         work = self.work.clone()
-        graph, output = work.graph, work.graph.outputs[0].name
-        rounded = integers_of(_named(graph, schemes or {}))
-        layers = {op: t for op, t in _named(graph, weights or {}).items() if has_weights(op)}
+        graph = work.graph
+        rounded = integers_of(_named(graph, schemes))
+        layers = {op: t for op, t in _named(graph, weights).items() if has_weights(op)}
         fitting = {op: rounded.get(op) or integers_of({op: t})[op] for op, t in layers.items()}
         assemble(work, rounded, fitting, self.known)
-        runs = run_records(Interpreter(work), self.judges, batch=self.batch)
-        return np.concatenate([part[output] for part in runs])
+        return work
 
 
 def _named(graph: Graph, schemes: Mapping[str, Scheme]) -> dict[Op, Scheme]:
     return {op: schemes[op.name] for op in graph.ops if op.name in schemes}
-
-
-def loss(reference: Reference, numbers: Array) -> Loss:
-    """Compare an output's numbers [records, ...] with the float network's."""
-    signal = float(np.square(reference.numbers).mean()) or 1.0
-    noise = float(np.square(numbers - reference.numbers).mean()) / signal
-    agreement = reference.agreement(numbers)
-    return Loss(noise, None if agreement is None else 100 * agreement)
 
 
 def sensitivity(
@@ -207,9 +196,9 @@ def sensitivity(
         what = "a config" if is_mixed else f"the scheme {options.scheme}"
         raise QuantizeError(f"sensitivity is of one scheme that learns from data: not of {what}")
     track = track or untracked
-    judges = {name: array[:: -(-len(array) // _JUDGES)] for name, array in records.items()}
-    trials = Trials.begin(model, records, options, judges, track)
-    names = trials.learn(records, options.types, track)
+    split = Split.for_choices(records, most=FEW_JUDGES) if records else Split.same(records)
+    trials = Trials.begin(model, split, options, track)
+    names = trials.learn(options.types, track)
     layers = [op.name for op in trials.work.graph.ops if has_weights(op) and op.name in names]
     return _measured(trials, names, layers, options, track)
 
@@ -221,11 +210,11 @@ def _measured(
     options: UniformOptions,
     track: Track,
 ) -> Sensitivity:
-    reference, step = trials.reference(), track("measuring layers", len(layers))
+    step = track("measuring layers", len(layers))
 
-    def lost(rounded: Collection[str], weights: Collection[str]) -> Loss:
-        kinds = (dict.fromkeys(chosen, options.types) for chosen in (rounded, weights))
-        return loss(reference, trials.output(*kinds))
+    def lost(rounded: Collection[str], weights: Collection[str]) -> Lost:
+        schemes, stored = (dict.fromkeys(names, options.types) for names in (rounded, weights))
+        return Lost.by(trials.judge, trials.network(schemes, stored))
 
     found = Sensitivity(options.word, lost(names, layers), lost([], layers), lost(names, []))
     short = short_names(layers)

@@ -23,7 +23,11 @@ from luciole.lquantizer.search.space import Candidate
 
 State = Literal["running", "done", "failed"]
 
-_OTHER = {"model": "another model", "data": "other records", "settings": "other settings"}
+_OTHER = {
+    "model": "another model",
+    "data": "other records, labels or metric",
+    "settings": "other settings",
+}
 
 _PAGES = 100
 """Of 4 KB that wait beside the file at the most, or so: SQLite's own 1,000 can be forty times a

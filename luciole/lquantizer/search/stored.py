@@ -59,13 +59,13 @@ def figures_of(text: object, named: Collection[str] = ()) -> dict[str, Any]:
     names.
     """
     figures = _json(text)
-    if not isinstance(figures, dict) or figures.keys() - {"costs"} != _FIGURES:
+    if not isinstance(figures, dict) or figures.keys() - {"costs", "drop"} != _FIGURES:
         raise ValueError("figures are not those of a candidate")
     costs = figures.get("costs", {})
     if not isinstance(costs, dict) or costs.keys() != set(named):
         raise ValueError("costs are not those of a candidate")
     numbers = [figures["loss"], *costs.values()]
-    numbers += [] if figures["agreement"] is None else [figures["agreement"]]
+    numbers += [figures[name] for name in ("agreement", "drop") if figures.get(name) is not None]
     if type(figures["bytes"]) is not int or not all(map(_is_number, numbers)):
         raise ValueError("figures are no numbers")
     return figures

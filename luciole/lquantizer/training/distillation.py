@@ -165,25 +165,6 @@ def relative_error(
     return total
 
 
-def agreement(
-    tf: TensorFlow, pairs: Sequence[Pair], student: Contents, wanted: Sequence[Tensor]
-) -> Tensor:
-    """Measure the share of rows for which both choose the same class, averaged over distributions;
-    NaN where there is none.
-    """
-    shares = [
-        tf.reduce_mean(
-            tf.cast(
-                tf.equal(tf.argmax(pair.student.of(student), -1), tf.argmax(teacher, -1)),
-                tf.float32,
-            )
-        )
-        for pair, teacher in zip(pairs, wanted, strict=True)
-        if pair.student.is_logits
-    ]
-    return tf.reduce_mean(tf.stack(shares)) if shares else tf.constant(float("nan"))
-
-
 def cross_entropy(tf: TensorFlow, pair: Pair, student: Contents, labels: Tensor) -> Tensor:
     """Average the cross-entropy with class numbers [records, ...steps]."""
     logits = pair.student.of(student)
@@ -191,9 +172,3 @@ def cross_entropy(tf: TensorFlow, pair: Pair, student: Contents, labels: Tensor)
     return tf.reduce_mean(
         tf.nn.sparse_softmax_cross_entropy_with_logits(labels=numbers, logits=logits)
     )
-
-
-def accuracy(tf: TensorFlow, pair: Pair, student: Contents, labels: Tensor) -> Tensor:
-    """Measure the share of answers that are the labels [records, ...steps]."""
-    answers = tf.reshape(tf.argmax(pair.student.of(student), -1), tf.shape(labels))
-    return tf.reduce_mean(tf.cast(tf.equal(answers, labels), tf.float32))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from luciole.ir import Array, Model
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.judging.records import MOST_JUDGES, judging_places
 from luciole.lquantizer.proof import Proof
 
 RATES = (4e-3, 1e-3, 1e-4, 1e-5)
@@ -24,9 +25,6 @@ FLOAT_RATE = 1e-4
 """The learning rate of layers that stayed float: ResNet-8 with 2 bits, tuned for 10 epochs on 1,000
 images, has 67.2 % where they stay as they are, 69.3 % at 3e-5, 70.2 % at 3e-4."""
 
-HELD_BACK_LEAST = 500
-"""Records that judge where there are enough."""
-
 
 @dataclass(frozen=True)
 class TrainingSettings:
@@ -40,10 +38,10 @@ class TrainingSettings:
     Neural Network", section 2)."""
     seed: int = 0
     held_back: float | None = None
-    """Share of the records that only judge the epochs, at most ``held_back_most``. When not given a
-    tenth, or a fifth where that is at most 500 records: with 100 of them one is a whole point of
-    agreement, more than most epochs gain."""
-    held_back_most: int = 2000
+    """Share of the records that only judge the epochs, at most ``held_back_most``. When not given
+    those judge that judge everywhere, the last of each five: of 100 of them one is a whole point
+    of agreement, more than most epochs gain."""
+    held_back_most: int = MOST_JUDGES
     shift: int = 0
     """Pixels by which images [records, height, width, channels] are moved at random, at most."""
     mirror: bool = False
@@ -92,11 +90,12 @@ class TrainingSettings:
         return min(records, max(32, min(100, records // 300)) if self.batch is None else self.batch)
 
     def held_back_of(self, records: int) -> int:
-        """Say how many of ``records`` records judge; one is left to train on at least."""
-        share = records * (0.1 if self.held_back is None else self.held_back)
+        """Return how many of ``records`` records judge; one is left to train on at least."""
         if self.held_back is None:
-            share = max(share, min(HELD_BACK_LEAST, records / 5))
-        return min(round(share), self.held_back_most, records - 1)
+            share = len(judging_places(records, self.held_back_most))
+        else:
+            share = round(records * self.held_back)
+        return min(share, self.held_back_most, records - 1)
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,8 @@ class Epoch:
 
     ``held_back_loss`` is the distance to the teacher on records that were held back, ``agreement``
     the share of them for which student and teacher choose the same class (None for regression),
-    ``accuracy`` that for which the student chooses the label (None without labels).
+    ``accuracy`` that for which the student chooses the label (None without labels), ``metric`` what
+    the user's own metric says of it (None without one).
     """
 
     epoch: int
@@ -139,6 +139,7 @@ class Epoch:
     agreement: float | None
     seconds: float
     accuracy: float | None = None
+    metric: float | None = None
 
     @property
     def share(self) -> float | None:
@@ -153,8 +154,10 @@ class Epoch:
         Right answers decide where they differ by more than two standard errors: the highest of many
         epochs is high by chance. Else the distance does, between trained states. The student that
         was given stays where neither speaks for training; not at all where it was learned from the
-        judges.
+        judges. A metric of the user's own decides alone where it differs.
         """
+        if self.metric is not None and other.metric is not None and self.metric != other.metric:
+            return self.metric > other.metric
         if self.held_back_loss is None or other.held_back_loss is None:
             return True
         if self.share is not None and other.share is not None:
@@ -170,6 +173,8 @@ class Epoch:
         """Say how good the epoch's state is on the records held back, empty where there are
         none.
         """
+        if self.metric is not None:
+            return f"metric {self.metric:.6g}"
         if self.accuracy is not None:
             return f"accuracy {100 * self.accuracy:.2f} %"
         if self.agreement is not None:

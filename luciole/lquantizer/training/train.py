@@ -18,6 +18,9 @@ import numpy as np
 from luciole.interpreter.records import Progress, Track, check_records, untracked
 from luciole.ir import Array, Graph, Model
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.judging.judge import Judge
+from luciole.lquantizer.judging.metric import Metric
+from luciole.lquantizer.judging.records import HELD_BACK, Judges
 from luciole.lquantizer.network.real import check_float
 from luciole.lquantizer.rewrite.narrowed import Narrowed
 from luciole.lquantizer.rewrite.rounded import Rounded
@@ -32,7 +35,12 @@ from luciole.lquantizer.training.narrow_trainer import NarrowTrainer
 from luciole.lquantizer.training.optimizer import schedule
 from luciole.lquantizer.training.parameters import trained_ops
 from luciole.lquantizer.training.rate import CLASSES_MAY_LOSE, chosen_factor, steps_of
-from luciole.lquantizer.training.settings import Epoch, FinetuneResult, FinetuneSettings
+from luciole.lquantizer.training.settings import (
+    Epoch,
+    FinetuneResult,
+    FinetuneSettings,
+    TrainingSettings,
+)
 from luciole.lquantizer.training.trainer import Trainer, check_teacher
 from luciole.lquantizer.training.uniform_settings import UniformSettings
 from luciole.lquantizer.training.uniform_trainer import UniformTrainer
@@ -51,6 +59,7 @@ def finetune(
     epochs: int,
     labels: Array | None = None,
     labelled_output: str | None = None,
+    metric: Metric | None = None,
     settings: FinetuneSettings | UniformSettings | None = None,
     latents: Mapping[str, Array] | None = None,
     checkpoint: Path | None = None,
@@ -67,7 +76,9 @@ def finetune(
     mean squared error. ``labels`` are class numbers [records, ...steps] of the only output or of
     the ``labelled_output``, logits or probabilities, mixed in where given. ``latents`` are float
     weights to start from, by the name of the layer's operator: each is moved into the cell of its
-    present code, so that training starts from exactly the student.
+    present code, so that training starts from exactly the student. A ``metric`` judges the epochs,
+    by the labels or else the teacher's outputs; labels that are no class numbers, and all with a
+    ``label_weight`` of 0, are for it alone.
 
     Some records are held back; the state that does best on them is returned, the student's own
     included. They are none of those that the student was ``learned_from`` (``records.digests``)
@@ -86,16 +97,37 @@ def finetune(
         raise QuantizeError(f"fine-tuning: epochs is {epochs}, it must be at least 1")
     check_float(teacher, "teacher")
     graph = student.model.graph if isinstance(student, Rounded) else student.graph
+    judged, labels = labels, _trained_to(labels, metric, settings)
     classes = _labels(graph, teacher, records, labels, labelled_output)
     batches = Batches(graph, records, classes, settings, learned_from)
     trainer = _trainer(student, teacher, settings, latents, classes)
     check_teacher(teacher, batches.inputs)
-    run = _Run(trainer, batches, epochs, report or _silent)
+    judge = None
+    if metric is not None and len(batches.held_back):
+        judge = _judge(teacher, batches, judged, metric)
+    run = _Run(trainer, batches, epochs, report or _silent, judge)
     if checkpoint is not None:
         run.keep_in(checkpoint, _identity(trainer, batches, epochs), resume)
     track = track or untracked
     run.all_epochs(track("fine-tuning", epochs * batches.steps))
     return run.result()
+
+
+def _trained_to(
+    labels: Array | None, metric: Metric | None, settings: TrainingSettings
+) -> Array | None:
+    """Return the labels that are trained to, None where they are for the metric alone."""
+    if metric is None or labels is None:
+        return labels
+    return labels if labels.dtype.kind in "iu" and settings.label_weight > 0 else None
+
+
+def _judge(teacher: Model, batches: Batches, labels: Array | None, metric: Metric) -> Judge:
+    """Let a metric judge the records held back."""
+    places, names = batches.held_back, [v.name for v in teacher.graph.inputs]
+    records = dict(zip(names, batches.at(places), strict=True))
+    judged = None if labels is None else labels[places]
+    return Judge(teacher, Judges(records, HELD_BACK, judged), metric)
 
 
 def _labels(
@@ -152,8 +184,15 @@ def _identity(trainer: Trainer, batches: Batches, epochs: int) -> dict[str, str]
 class _Run:
     """The epochs of one fine-tuning, and what is kept of them."""
 
-    def __init__(self, trainer: Trainer, batches: Batches, epochs: int, report: Report) -> None:
-        self._trainer, self._batches = trainer, batches
+    def __init__(
+        self,
+        trainer: Trainer,
+        batches: Batches,
+        epochs: int,
+        report: Report,
+        judge: Judge | None = None,
+    ) -> None:
+        self._trainer, self._batches, self._judge = trainer, batches, judge
         self._epochs, self._report = epochs, report
         self._begun = time.perf_counter()
         self._path: Path | None = None
@@ -255,16 +294,21 @@ class _Run:
         places = self._batches.held_back
         if not len(places):
             return Epoch(number, loss, None, None, time.perf_counter() - self._begun)
-        totals = np.zeros(3)
+        total, parts = 0.0, []
         for part in in_parts(np.arange(len(places))):
             wanted = [array[part] for array in self._held_wanted]
-            labels = self._batches.labels_at(places[part])
-            found = self._trainer.judge(self._batches.at(places[part]), wanted, labels)
-            totals += np.array([float(f) for f in found]) * len(part)
-        distance, *shares = (float(t) for t in totals / len(places))
-        agreement, accuracy = (None if math.isnan(share) else share for share in shares)
+            distance, *arrays = self._trainer.judge(self._batches.at(places[part]), wanted)
+            total += float(distance) * len(part)
+            parts.append([[np.asarray(array) for array in each] for each in arrays])
+        numbers, outputs = (
+            [np.concatenate(each) for each in zip(*kind, strict=True)]
+            for kind in zip(*parts, strict=True)
+        )
+        labels = self._batches.labels_at(places)
+        agreement, accuracy = self._trainer.shares(numbers, self._held_wanted, labels)
+        figure = None if self._judge is None else self._judge.figure_of(outputs)
         seconds = time.perf_counter() - self._begun
-        return Epoch(number, loss, distance, agreement, seconds, accuracy)
+        return Epoch(number, loss, total / len(places), agreement, seconds, accuracy, figure)
 
     def _keep(self, state: State, epoch: Epoch) -> None:
         """Add an epoch; its state becomes the best one unless an earlier one was better."""

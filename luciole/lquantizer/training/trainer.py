@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from luciole.interpreter import Interpreter
+from luciole.interpreter.answers import agreement, answers_of, labels_for
 from luciole.ir import Array, Model
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.training import distillation
@@ -26,8 +27,8 @@ class Trainer(ABC):
     it. What the variables are, and how a model is made of them, each kind of student says.
 
     ``teach(*inputs)`` gives the teacher's outputs, ``step(schedule, inputs, wanted, labels)`` takes
-    a training step and gives its loss, ``judge(inputs, wanted, labels)`` the distance, the
-    agreement, and the accuracy where there are labels (else NaN).
+    a training step and gives its loss, ``judge(inputs, wanted)`` the distance, what the student
+    gives for ``wanted``, and its outputs.
     """
 
     tries_rates = False
@@ -97,9 +98,7 @@ class Trainer(ABC):
         wanted = [tf.TensorSpec(t.shape, t.dtype) for t in outputs]
         axes = 1 if self._labels is None else self._labels.numbers.ndim
         labels = tf.TensorSpec((None,) * axes, tf.int64)
-        self.judge = tf.function(
-            self._judge, autograph=False, input_signature=(inputs, wanted, labels)
-        )
+        self.judge = tf.function(self._judge, autograph=False, input_signature=(inputs, wanted))
         self.step = tf.function(
             self._step,
             autograph=False,
@@ -111,15 +110,27 @@ class Trainer(ABC):
         return [self.tf.convert_to_tensor(pair.teacher.of(contents)) for pair in self._pairs]
 
     def _judge(
-        self, inputs: Sequence[Tensor], wanted: Sequence[Tensor], labels: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
+        self, inputs: Sequence[Tensor], wanted: Sequence[Tensor]
+    ) -> tuple[Tensor, list[Tensor], list[Tensor]]:
         contents, tf = self.student(inputs), self.tf
         loss = distillation.distance(tf, self._pairs, contents, wanted, self.options.temperature)
-        agreement = distillation.agreement(tf, self._pairs, contents, wanted)
-        if self._labels is None:
-            return loss, agreement, tf.constant(float("nan"))
-        pair = self._pairs[self._labels.output]
-        return loss, agreement, distillation.accuracy(tf, pair, contents, labels)
+        numbers = [tf.convert_to_tensor(pair.student.of(contents)) for pair in self._pairs]
+        outputs = [tf.convert_to_tensor(contents[v]) for v in self.student.graph.outputs]
+        return loss, numbers, outputs
+
+    def shares(
+        self, numbers: Sequence[Array], wanted: Sequence[Array], labels: Array
+    ) -> tuple[float | None, float | None]:
+        """Count the share of answers that are the teacher's, a mean over outputs that score
+        classes, and of those that are the labels; None where there are none.
+        """
+        pairs = zip(self._pairs, numbers, wanted, strict=True)
+        same = [agreement(own, other) for pair, own, other in pairs if pair.student.is_logits]
+        right = None
+        if self._labels is not None:
+            answers = answers_of(numbers[self._labels.output])
+            right = float(np.mean(answers == labels_for(labels, answers.shape)))
+        return (float(np.mean(same)) if same else None), right
 
     def _step(
         self, schedule: Tensor, inputs: Sequence[Tensor], wanted: Sequence[Tensor], labels: Tensor

@@ -156,6 +156,16 @@ def add_labelled(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=int, metavar="N", help="use the first N records")
 
 
+def add_metric(parser: argparse._ActionsContainer) -> None:
+    """Declare ``--metric``."""
+    parser.add_argument(
+        "--metric",
+        metavar="FILE.py:FUNCTION",
+        help="a function of yours that takes outputs and labels, or without labels the float "
+        "network's outputs, and returns a number, larger is better",
+    )
+
+
 def check_batch(batch: int | None) -> None:
     """Refuse a batch without records. Raises UsageError."""
     if batch is not None and batch < 1:

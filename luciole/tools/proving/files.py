@@ -15,7 +15,8 @@ from luciole.tools.common.command import FAILED, FINE
 
 if TYPE_CHECKING:
     from luciole.ir import Array, Model
-    from luciole.lquantizer import Result
+    from luciole.lquantizer import Report, Result
+    from luciole.lquantizer.judging.metric import Metric
     from luciole.lquantizer.judging.records import Judges
     from luciole.lquantizer.proof import Proof
     from luciole.lquantizer.proving.prove import Runtime
@@ -38,11 +39,13 @@ def write_proved(
     judges: Judges | None,
     path: str,
     arguments: argparse.Namespace,
+    metric: Metric | None = None,
 ) -> int:
     """Write the file of a result as ``write_judged`` does, and enter its proof and its size into
     the report. Returns the program's exit code.
 
-    ``reference`` is the float network; without ``judges`` records are made up.
+    ``reference`` is the float network, which a ``metric`` measures, too; without ``judges`` records
+    are made up.
     """
     from luciole.lquantizer.proving.simulation import simulation_of
 
@@ -50,7 +53,7 @@ def write_proved(
     result.report.bytes_after = len(content)
     if not arguments.no_proof:
         simulation = simulation_of(result)
-        result.report.proof = proved(content, path, reference, judges, simulation)
+        result.report.proof = proved(content, path, reference, judges, simulation, metric=metric)
     return write_judged(content, path, result.report.proof, arguments.keep)
 
 
@@ -75,6 +78,7 @@ def proved(
     *,
     source: str | None = None,
     same: bool = False,
+    metric: Metric | None = None,
 ) -> Proof:
     """Read a file's bytes back as a file of that name is read, run them here and in whatever else
     runs such files and is installed (or runs the ``source`` that they were made from), and judge
@@ -89,7 +93,9 @@ def proved(
         file = Path(folder) / f"proof{Path(path).suffix or '.circle'}"
         write_file(file, content)
         runtimes = {} if same else _runtimes(file if source is None else Path(source))
-        return prove(reference, partial(load, file), judges, simulation, runtimes, same=same)
+        return prove(
+            reference, partial(load, file), judges, simulation, runtimes, same=same, metric=metric
+        )
 
 
 def content_of(model: Model, path: str, *, opset: int | None = None, exact: bool = False) -> bytes:
@@ -130,6 +136,15 @@ def _place(path: str, proof: Proof | None, keep: bool) -> str | None:
     place = str(file.with_name(f"{file.stem}.unproven{file.suffix}"))
     console.say(f"luciole: written as {place}")
     return place
+
+
+def show_judged(report: Report) -> bool:
+    """Print what was lost of what was chosen for a target, and the proof; return whether this one
+    proves the file.
+    """
+    if report.judged is not None:
+        console.show(f"chosen: {report.judged}")
+    return show_proof(report.proof)
 
 
 def show_proof(proof: Proof | None) -> bool:

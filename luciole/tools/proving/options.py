@@ -10,6 +10,7 @@ from luciole.tools.common.command import UsageError
 
 if TYPE_CHECKING:
     from luciole.ir import Graph
+    from luciole.lquantizer.judging.metric import Metric
     from luciole.lquantizer.judging.records import Split
     from luciole.tools.data import Data
 
@@ -42,13 +43,21 @@ def asked_split(
     beside = 0 if arguments.no_proof or not most else judges_beside(most)
     limit = None if most is None else most + beside
     data = asked_data(arguments, graph, path, limit=limit, labels=labels)
+    known = None if labels is None else data.labels
     if arguments.no_proof:
-        return Split.same(data.records, data.labels)
-    split = Split.of(data.records, most, data.labels)
+        return Split.same(data.records, known)
+    split = Split.of(data.records, most, known)
     learned = len(next(iter(split.learned.values())))
     if learned < data.count:
         console.say(f"data: {learned} records teach, {split.judges.count} judge the file")
     return split
+
+
+def asked_metric(arguments: argparse.Namespace) -> Metric | None:
+    """Load the metric of ``--metric``, None without one. Raises QuantizeError."""
+    from luciole.lquantizer.judging.metric import Metric
+
+    return None if arguments.metric is None else Metric.of(arguments.metric)
 
 
 def check_count(option: str, count: int | None) -> None:

@@ -21,6 +21,7 @@ from luciole.tools.common.command import (
     add_common,
     add_custom,
     add_data_bounds,
+    add_metric,
     add_preprocess,
     byte_count,
     parser_for,
@@ -76,6 +77,19 @@ def _add_goal(parser: argparse.ArgumentParser) -> None:
     goal.add_argument(
         "--max-us", type=float, metavar="US", help="no slower: operators' microseconds together"
     )
+    goal.add_argument(
+        "--target-drop",
+        type=float,
+        metavar="POINTS",
+        help="no file that loses more: points of the answers that change; with --labels of right "
+        "ones, without classes percent of the variance, with --metric in its unit",
+    )
+    goal.add_argument(
+        "--labels",
+        metavar="NAME",
+        help="an array of the data file or FILE, to judge by; --preset seed trains to them, too",
+    )
+    add_metric(goal)
     goal.add_argument("--files", type=int, default=12, metavar="N", help="at most (default 12)")
 
 
@@ -131,7 +145,14 @@ def _run(arguments: argparse.Namespace) -> int:
         folder = Path(arguments.output)
         source = arguments.model if arguments.preset else model
         searched = api.search(
-            source, data.records, folder, options, labels=labels, say=console.say, track=track
+            source,
+            data.records,
+            folder,
+            options,
+            labels=labels,
+            metric=arguments.metric,
+            say=console.say,
+            track=track,
         )
     _write_reports(folder, searched, arguments.model)
     _tell(searched, arguments)
@@ -155,7 +176,8 @@ def _search_options(arguments: argparse.Namespace) -> SearchOptions:
     from luciole.lquantizer.search.options import SearchOptions
     from luciole.lquantizer.search.space import OPTIONS
 
-    limits = {n: getattr(arguments, n) for n in ("max_size", "max_us", "evaluations", "minutes")}
+    names = ("max_size", "max_us", "target_drop", "evaluations", "minutes")
+    limits = {n: getattr(arguments, n) for n in names}
     rest = ("files", "calibration", "judges", "seed", "workers", "cluster", "finish")
     limits |= {name: getattr(arguments, name) for name in rest}
     options = OPTIONS if arguments.options is None else tuple(arguments.options.split(","))

@@ -99,12 +99,13 @@ def _table(search: SearchResult, viewed: bool) -> str:
     timed = search.float_network.us > 0
     tuned = ["loss before", "agreement before"] if search.is_tuned else []
     devices = list(search.float_network.costs)
-    head = ["file", "bytes", "loss", "agreement", *tuned, *(["us"] if timed else []), *devices]
-    rows = [_cells(file, timed, viewed) for file in search.front]
+    drop, us = [search.unit] if search.unit else [], ["us"] if timed else []
+    head = ["file", "bytes", "loss", "agreement", *drop, *tuned, *us, *devices]
+    rows = [_cells(file, timed, viewed, bool(drop)) for file in search.front]
     return _rows([escape(name) for name in head], rows)
 
 
-def _cells(file: FrontFile, timed: bool, viewed: bool) -> list[str]:
+def _cells(file: FrontFile, timed: bool, viewed: bool, dropped: bool) -> list[str]:
     one, name = file.found, escape(file.path.name)
     link = f'<a href="{name}">{name}</a>'
     if viewed:
@@ -112,7 +113,8 @@ def _cells(file: FrontFile, timed: bool, viewed: bool) -> list[str]:
     before = [] if one.before is None else [f"{one.before.loss:.3g}", _percent(one.before)]
     us = [f"{one.us:.0f}"] if timed else []
     costs = [f"{cost:,.0f}" for cost in one.costs.values()]
-    return [link, f"{one.bytes:,}", f"{one.loss:.3g}", _percent(one), *before, *us, *costs]
+    drop = [f"{one.drop:.4g}"] if dropped and one.drop is not None else [""] * dropped
+    return [link, f"{one.bytes:,}", f"{one.loss:.3g}", _percent(one), *drop, *before, *us, *costs]
 
 
 def _percent(one: Found) -> str:

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 SEED = "seed"
 _OWN = ("generations", "parents", "offspring", "partial", "final", "folding", "granularity")
-_ELSE = ("max_size", "max_us", "options", "evaluations", "minutes", "devices")
+_BOUNDS = ("max_size", "max_us", "target_drop", "metric")
+_ELSE = (*_BOUNDS, "options", "evaluations", "minutes", "devices")
 """Options that the published search does not have."""
 
 
@@ -46,9 +47,6 @@ def add_preset(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--search-inputs", action="store_true", help="widths of tensors as well")
     group.add_argument("--mirror", action="store_true", help="turn images at random")
     group.add_argument(
-        "--labels", metavar="NAME", help="to train to and to judge by: an array of the data file"
-    )
-    group.add_argument(
         "--labelled-output", metavar="NAME", help="of several outputs, the one that --labels are of"
     )
 
@@ -57,7 +55,7 @@ def check_preset(arguments: argparse.Namespace) -> None:
     """Raise UsageError for options that do not go together."""
     chosen = arguments.preset == SEED
     values = {name: getattr(arguments, name) for name in (_ELSE if chosen else _OWN)}
-    flags = () if chosen else ("search_inputs", "mirror", "labels", "labelled_output")
+    flags = () if chosen else ("search_inputs", "mirror", "labelled_output")
     values |= {name: getattr(arguments, name) or None for name in flags}
     if chosen and arguments.finish != "fit":
         values["finish"] = arguments.finish

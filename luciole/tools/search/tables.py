@@ -16,10 +16,13 @@ def csv_of(search: SearchResult) -> str:
     table = csv.writer(text, lineterminator="\n")
     devices = list(search.float_network.costs)
     tuned = ["loss_before", "agreement_before"] if search.is_tuned else []
-    table.writerow(["file", "bytes", "loss", "agreement", "us", *devices, *tuned, *search.layers])
+    drop = [f"drop: {search.unit}"] if search.unit else []
+    head = ["file", "bytes", "loss", "agreement", *drop, "us", *devices, *tuned, *search.layers]
+    table.writerow(head)
     for file in search.front:
         one = file.found
-        figures = (one.bytes, one.loss, one.agreement, one.us)
+        drops = [one.drop] if search.unit else []
+        figures = (one.bytes, one.loss, one.agreement, *drops, one.us)
         before = [] if one.before is None else [one.before.loss, one.before.agreement]
         table.writerow([file.path.name, *figures, *one.costs.values(), *before, *one.candidate])
     return text.getvalue()

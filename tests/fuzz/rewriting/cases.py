@@ -25,7 +25,6 @@ from luciole.ir.passes.split_quantization import computes_with_integers
 from luciole.ir.quantization import ACTIVATIONS
 from luciole.lquantizer.proving.simulation import simulation_of
 from luciole.optimizing import optimize
-from luciole.tools.optimize import optimize
 from tests.fuzz.rewriting import forms, judging, networks, plainly, schemes
 from tests.fuzz.rewriting.forms import Outputs
 from tests.fuzz.rewriting.networks import Network

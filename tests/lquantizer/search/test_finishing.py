@@ -10,6 +10,7 @@ import pytest
 
 import luciole
 from luciole.lquantizer import QuantizeError
+from luciole.lquantizer.judging.records import Judges
 from luciole.lquantizer.search.evaluate import Bench
 from luciole.lquantizer.search.finishing import Finish, finished, is_finish
 from luciole.lquantizer.search.options import SearchOptions
@@ -85,7 +86,7 @@ def test_several_outputs_are_trained_together() -> None:
     """
     records = {"x": random(3, 400, 20)}
     model = two_outputs()
-    bench = Bench(model, records, {"x": random(4, 400, 20)}, size=lambda made: 0)
+    bench = Bench(model, records, Judges({"x": random(4, 400, 20)}), size=lambda made: 0)
     chosen = {"fc1": "levels:w1a2", "fc2": "dynamic:int8"}
     tuned = finished(bench, chosen, records, Finish(4))
     assert bench.figures(tuned, 0).loss < bench.figures(bench.fit(chosen).model, 0).loss

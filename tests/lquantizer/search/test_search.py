@@ -88,7 +88,7 @@ def test_for_each_uniform_network_there_is_a_file_no_larger_and_no_worse(
 
 def test_a_file_loses_what_is_said(found: tuple[Path, SearchResult]) -> None:
     _, result = found
-    order = np.random.default_rng(7).permutation(60)[:20]
+    order = range(4, 60, 5)
     floats = luciole.Interpreter(network(SIZES))
     wanted = np.concatenate([floats.run({"x": X[i : i + 1]})["fc3"] for i in order])
     for file in result.front:

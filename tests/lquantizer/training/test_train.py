@@ -137,7 +137,7 @@ def test_a_result_knows_what_it_was_learned_from() -> None:
 
 @pytest.mark.parametrize(
     ("records", "held_back"),
-    [(2, 0), (60, 12), (900, 180), (4000, 500), (10_000, 1000), (60_000, 2000)],
+    [(1, 0), (2, 1), (60, 12), (900, 180), (4000, 800), (60_000, 1000)],
 )
 def test_enough_records_are_held_back_to_decide(records: int, held_back: int) -> None:
     assert FinetuneSettings().held_back_of(records) == held_back

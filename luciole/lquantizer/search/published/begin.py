@@ -9,17 +9,16 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 from luciole.interpreter.records import Records, Track, check_records, untracked
 from luciole.ir import Array, Model
 from luciole.ir.names import short_names
 from luciole.lquantizer.assignment.layer_format import Integers
 from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.judging.records import Split, evenly
 from luciole.lquantizer.network.real import real_network
 from luciole.lquantizer.rewrite.batch_norm import Normalized
-from luciole.lquantizer.search.begin import digest_of, order_of, runner_for, taken, write_front
+from luciole.lquantizer.search.begin import digest_of, runner_for, write_front
 from luciole.lquantizer.search.published.evaluate import FINAL, SeedMaterials
 from luciole.lquantizer.search.published.genes import MASKED, space_of, widths_of
 from luciole.lquantizer.search.published.network import Network
@@ -92,15 +91,16 @@ def materials(
     if count < _LEAST:
         raise QuantizeError(f"the published search needs at least {_LEAST} records, found {count}")
     known = None if labels is None else Labels.of(model, records, labels, options.labelled_output)
-    judging, others = order_of(count, options.judges)
-    parts = [None if known is None else known.at(places) for places in (others, judging)]
-    training, judges = taken(records, others), taken(records, judging)
-    some = taken(training, np.arange(min(options.calibration, len(others))))
-    network = Network.of(model, some, folded)
+    split = Split.for_choices(records, None if known is None else known.numbers, options.judges)
+    network = Network.of(model, evenly(split.learned, options.calibration), folded)
     space = space_of(network.groups, options.tied, options.fixed, options.inputs)
     content = write(model)
-    data = (training, parts[0], judges, parts[1])
-    given = SeedMaterials(content, read, write, *data, space, options, folded)
+    taught = None
+    if known is not None and split.labels is not None:
+        taught = replace(known, numbers=split.labels)
+    given = SeedMaterials(
+        content, read, write, split.learned, taught, split.judges, space, options, folded
+    )
     return given, network
 
 
@@ -110,7 +110,7 @@ def _identity(given: SeedMaterials) -> dict[str, str]:
     )
     return {
         "model": hashlib.sha256(given.model).hexdigest(),
-        "data": f"{digest_of(given.training)} {digest_of(given.judges)} {labels}",
+        "data": f"{digest_of(given.training)} {digest_of(given.judges.records)} {labels}",
         "settings": json.dumps({"preset": "seed", **given.options.settings()}, sort_keys=True),
     }
 
@@ -142,7 +142,7 @@ def _result(
         costs[OPERATIONS] = float_operations(network.model.graph)
     short = short_names([name for gene in space.genes for name in gene.layers])
     names = [short[g.layers[0]] + (" out" if g.options[0][0] == "a" else "") for g in space.genes]
-    whole = Found(("float",) * len(space.genes), len(given.model), 0.0, 0.0, 1.0, costs)
+    whole = Found(("float",) * len(space.genes), len(given.model), 0.0, 0.0, 1.0, costs=costs)
     weights = [sum(layers[name].weights for name in gene.layers) for gene in space.genes]
     return SearchResult(
         files,

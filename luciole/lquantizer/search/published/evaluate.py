@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from luciole.interpreter import Interpreter
-from luciole.interpreter.answers import answers_of, labels_for
-from luciole.interpreter.records import Records, outputs_of
+from luciole.interpreter.records import Records
 from luciole.ir import Model
+from luciole.lquantizer.judging.judge import Judge
+from luciole.lquantizer.judging.records import Judges, evenly
 from luciole.lquantizer.rewrite.batch_norm import Normalized
 from luciole.lquantizer.search.evaluate import Figures
-from luciole.lquantizer.search.judging import Judge
 from luciole.lquantizer.search.published.genes import widths_of
 from luciole.lquantizer.search.published.network import Network, Start
 from luciole.lquantizer.search.published.options import DELAY, FREEZE, SeedOptions
@@ -35,7 +34,7 @@ _MOMENTUM = 0.99
 @dataclass(frozen=True)
 class SeedMaterials:
     """What a worker needs: a model's bytes and who reads and writes such, records to train on and
-    their labels where given, others that judge, and how many are for the first ranges.
+    their labels where given, and others that judge.
     """
 
     model: bytes
@@ -43,8 +42,7 @@ class SeedMaterials:
     write: Callable[[Model], bytes]
     training: Records
     labels: Labels | None
-    judges: Records
-    judges_labels: Labels | None
+    judges: Judges
     space: Space
     options: SeedOptions
     folded: Sequence[Normalized] = ()
@@ -68,14 +66,15 @@ class SeedEvaluator:
     def __init__(self, given: SeedMaterials) -> None:
         self._given, options = given, given.options
         self.model = given.read(given.model)
-        some = {name: array[: options.calibration] for name, array in given.training.items()}
+        some = evenly(given.training, options.calibration)
         self.network = Network.of(self.model, some, given.folded)
         self.start = Start.of(self.network, some, options.granularity, options.seed)
 
     @cached_property
     def judge(self) -> Judge:
         """The float network's answers on the records that judge."""
-        return Judge(self.model, self._given.judges)
+        labels = self._given.labels
+        return Judge(self.model, self._given.judges, None, 0 if labels is None else labels.output)
 
     def __call__(self, task: Task) -> dict[str, Any]:
         """Do a task of plain values, with a result of plain values."""
@@ -86,7 +85,7 @@ class SeedEvaluator:
         content = self._given.write(model)
         read = self._given.read
         loss, agreement = self._judged(read(content)) if final else _held_back(trained.best)
-        figures = SeedFigures(len(content), loss, agreement, self.costs_of(candidate))
+        figures = SeedFigures(len(content), loss, agreement, costs=self.costs_of(candidate))
         return {"figures": asdict(figures), "model": content if final else None}
 
     @property
@@ -141,16 +140,8 @@ class SeedEvaluator:
 
     def _judged(self, model: Model) -> tuple[float, float | None]:
         """Judge a file on records that nothing was learned from: by labels where there are any."""
-        given, found = self._given, self.judge.judge(model)
-        if given.judges_labels is None:
-            return found.loss, found.agreement
-        return 1 - self._right(model, given.judges_labels), found.agreement
-
-    def _right(self, model: Model, labels: Labels) -> float:
-        """Count the share of answers that are the labels of the records that judge."""
-        name = model.graph.outputs[labels.output].name
-        answers = answers_of(outputs_of(Interpreter(model), self._given.judges)[name])
-        return float(np.mean(answers == labels_for(labels.numbers, answers.shape)))
+        lost = self.judge.judge(model)
+        return self.judge.share_lost(lost), lost.agreement
 
 
 def _held_back(best: Epoch) -> tuple[float, float | None]:
