@@ -295,8 +295,7 @@ def search(
         if metric is not None:
             raise lquantizer.QuantizeError("metric does not go with the published search")
         return search_published(opened, records, labels, Path(output), chosen, *how, _folded(model))
-    own = None if metric is None else Metric.of(metric)
-    return search_network(opened, records, Path(output), chosen, *how, labels, own)
+    return search_network(opened, records, Path(output), chosen, *how, labels, _metric(metric))
 
 
 def _finished(
@@ -387,25 +386,22 @@ def finetune(
     """
     from luciole.lquantizer import training
 
-    given, known = _trained(student)
-    learned_from = frozenset() if known is None else known.learned_from
+    given, known, learned_from = _trained(student)
     model = given.model if isinstance(given, Rounded) else given
     original = _opened(teacher)
-    unrolled = original.clone()
-    unroll_unidirseqlstm(unrolled.graph)  # it has no differentiable form of its own
-    own = None if metric is None else Metric.of(metric)
-    task = Task(model, _given(model, data), labels, track, _given(model, judges), proof, own)
+    others = _given(model, judges)
+    task = Task(model, _given(model, data), labels, track, others, proof, _metric(metric))
     split = parted(task, learned_from)
     tuned = training.finetune(
         given,
-        unrolled,
+        _unrolled(original),
         split.learned,
         epochs=epochs,
         labels=split.labels,
         labelled_output=labelled_output,
-        metric=own,
+        metric=task.metric,
         settings=settings,
-        latents=known.latents if latents is None and known is not None else latents,
+        latents=known if latents is None else latents,
         checkpoint=None if checkpoint is None else Path(checkpoint),
         resume=resume,
         learned_from=learned_from,
@@ -417,15 +413,31 @@ def finetune(
     return tuned
 
 
+def _unrolled(model: Model) -> Model:
+    """Copy a network with its LSTMs unrolled: they have no differentiable form of their own."""
+    copy = model.clone()
+    unroll_unidirseqlstm(copy.graph)
+    return copy
+
+
+def _metric(source: MetricSource | None) -> Metric | None:
+    """Take a function of the user's own, or load it."""
+    return None if source is None else Metric.of(source)
+
+
 def _given(model: Model, data: Data | None) -> dict[str, Array] | None:
     return None if data is None else _records(model, data)
 
 
-def _trained(student: Path_ | Model | Result) -> tuple[Model | Rounded, Result | None]:
-    """Find the network to train: a result's rounded network where it has one; and the result."""
+def _trained(
+    student: Path_ | Model | Result,
+) -> tuple[Model | Rounded, Mapping[str, Array] | None, frozenset[bytes]]:
+    """Find the network to train, a result's rounded network where it has one; a result's float
+    weights, and the digests of what it was learned from.
+    """
     if isinstance(student, Result):
-        return student.rounded or student.model, student
-    return _opened(student), None
+        return student.rounded or student.model, student.latents, student.learned_from
+    return _opened(student), None, frozenset()
 
 
 def _records(model: Model, data: Data) -> dict[str, Array]:

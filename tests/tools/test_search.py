@@ -106,7 +106,7 @@ def test_it_refuses_what_there_is_not(folder: Path, capsys: Capture) -> None:
         (["--finish", "train"], "finish 'train': fit, finetune:EPOCHS"),
         (["--device", "none.json"], "device none.json: No such file or directory; ready ones"),
         (["--partial", "3"], "--partial goes with --preset seed"),
-        (["--labels", "y"], "--labels goes with --preset seed"),
+        (["--labelled-output", "y"], "--labelled-output goes with --preset seed"),
         (["--preset", "seed"], "--options does not go with --preset seed"),
     ):
         assert main([*arguments(folder), *words]) == 2

@@ -54,7 +54,7 @@ def test_a_file_is_never_worse_than_it_was_and_says_both(
 
 def test_files_compute_what_was_judged(found: tuple[Path, SearchResult, SearchResult]) -> None:
     _, _, tuned = found
-    order = np.random.default_rng(7).permutation(len(X))[:60]
+    order = np.arange(4, len(X), 5)
     wanted = luciole.Interpreter(network(SIZES)).run({"x": X[order]})["fc3"]
     for file in tuned.front:
         model = luciole.load(file.path)
@@ -88,7 +88,7 @@ def test_several_outputs_are_trained_together() -> None:
     model = two_outputs()
     bench = Bench(model, records, Judges({"x": random(4, 400, 20)}), size=lambda made: 0)
     chosen = {"fc1": "levels:w1a2", "fc2": "dynamic:int8"}
-    tuned = finished(bench, chosen, records, Finish(4))
+    tuned = finished(bench, chosen, records, Finish(12))
     assert bench.figures(tuned, 0).loss < bench.figures(bench.fit(chosen).model, 0).loss
     kinds = {op.name: op.kind for op in tuned.graph.ops}
     assert sorted(kinds.values()) == ["FULLY_CONNECTED", "LQ_FULLY_CONNECTED", "TANH"]
