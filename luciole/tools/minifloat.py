@@ -183,7 +183,7 @@ def _tell(result: Result, arguments: argparse.Namespace) -> None:
 
 
 def _unit(report: Report) -> str:
-    """Name what a search counted."""
+    """Name the unit that a search counted in."""
     return "" if report.judged is None else report.judged.unit
 
 

@@ -113,7 +113,7 @@ def settings(arguments: argparse.Namespace) -> UniformSettings:
     chosen = {name: vars(arguments)[name] for name in names if vars(arguments)[name] is not None}
     whole = arguments.qat is not None
     if not whole:
-        given["label_weight"] = 0.0  # labels are for a metric alone
+        chosen["label_weight"] = 0.0  # labels are for a metric alone
     rule, _, number = (arguments.ranges or "").partition(":")
     if whole and rule == "moving_average":
         chosen |= {"momentum": float(number or 0.99), "delay": _DELAY, "freeze": _FREEZE}

@@ -158,7 +158,7 @@ class Judge:
         return ANSWERS if self.has_classes else VARIANCE
 
     def _drop(self, outputs: Sequence[Array], agreement: float | None) -> float:
-        """Compute what is lost, in the judge's unit."""
+        """Compute the drop, in the judge's unit."""
         if self.metric is not None and self._is_broken(outputs):
             return np.inf  # a metric need not bear such numbers
         figure = self.figure_of(outputs)
@@ -236,19 +236,19 @@ def _even(most: int, records: Records) -> int:
     return next((n for n in range(most, most // 2, -1) if count % n == 0), most)
 
 
-def _loss(wanted: NDArray[np.float64], found: NDArray[np.float64]) -> float:
-    if is_probability(wanted):
-        p, q = np.clip(wanted, _LEAST, 1), np.clip(found, _LEAST, 1)
+def _loss(floats: NDArray[np.float64], numbers: NDArray[np.float64]) -> float:
+    if is_probability(floats):
+        p, q = np.clip(floats, _LEAST, 1), np.clip(numbers, _LEAST, 1)
         return max(float(np.mean(np.sum(p * (np.log(p) - np.log(q)), -1))), 0.0)
-    return _relative(wanted, found)
+    return _relative(floats, numbers)
 
 
-def _noise(reference: Reference, found: NDArray[np.float64]) -> float:
+def _noise(reference: Reference, numbers: NDArray[np.float64]) -> float:
     """Compute the squared error as a share of the signal."""
     signal = float(np.square(reference.numbers).mean()) or 1.0
-    return float(np.square(found - reference.numbers).mean()) / signal
+    return float(np.square(numbers - reference.numbers).mean()) / signal
 
 
-def _relative(wanted: NDArray[np.float64], found: Array) -> float:
+def _relative(floats: NDArray[np.float64], numbers: Array) -> float:
     """Compute the squared error as a share of the variance."""
-    return float(np.square(found - wanted).mean()) / (float(wanted.var()) or 1.0)
+    return float(np.square(numbers - floats).mean()) / (float(floats.var()) or 1.0)

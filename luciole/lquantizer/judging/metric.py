@@ -121,7 +121,7 @@ def _told(source: str, path: str, what: str) -> Iterator[None]:
 
 @contextmanager
 def _folder_first(path: str) -> Iterator[None]:
-    """Let a file import what stands beside it."""
+    """Make modules that stand beside a file importable."""
     folder = str(Path(path).resolve().parent)
     sys.path.insert(0, folder)
     try:

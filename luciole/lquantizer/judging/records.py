@@ -122,7 +122,7 @@ class Split:
     def for_choices(
         cls, records: Records, labels: Array | None = None, most: int = MOST_JUDGES
     ) -> Self:
-        """Let ``judging_places`` judge what is chosen, and all other records teach. Raises
+        """Part records for choices: those at ``judging_places`` judge, all others teach. Raises
         QuantizeError for fewer than two records, and for more or fewer labels.
         """
         count = check_labels(records, labels)

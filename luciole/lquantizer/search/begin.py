@@ -92,7 +92,7 @@ def search_network(
 
 
 def _unit(model: Model, judges: Judges, metric: Metric | None, options: SearchOptions) -> str:
-    """Name what drops count. Raises QuantizeError for a metric that fails on the float network or
+    """Name the unit of drops. Raises QuantizeError for a metric that fails on the float network or
     cannot be sent to workers, and for more points than there are.
     """
     if metric is None:

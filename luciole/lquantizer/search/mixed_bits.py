@@ -147,7 +147,7 @@ class _Search:
         return found
 
     def _estimate(self, steps: Sequence[Allocation], progress: Progress, place: int) -> float:
-        """Estimate what one of the allocations loses, by a network put together."""
+        """Estimate the drop of one of the allocations, by a network put together."""
         chosen = around(self.trials.work.graph, steps[place])
         schemes = {op.name: types for op, types in uniform_types(chosen).items()}
         progress(1)
@@ -155,9 +155,9 @@ class _Search:
 
     def finished(self) -> Result:
         """Return the network that was found, with what it was chosen by."""
-        found = self.best or self.last
-        assert found is not None, "something was tried"
-        result, lost = found
+        chosen = self.best or self.last
+        assert chosen is not None, "something was tried"
+        result, lost = chosen
         result.report.options = [
             {"layer": name, "option": str(NIBBLES), "bytes": one.weights // 2, "error": one.noise}
             for name, one in self.candidates.items()

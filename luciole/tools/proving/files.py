@@ -139,8 +139,8 @@ def _place(path: str, proof: Proof | None, keep: bool) -> str | None:
 
 
 def show_judged(report: Report) -> bool:
-    """Print what was lost of what was chosen for a target, and the proof; return whether this one
-    proves the file.
+    """Print the drop of a choice for a target, and the proof; return whether this one proves the
+    file.
     """
     if report.judged is not None:
         console.show(f"chosen: {report.judged}")
