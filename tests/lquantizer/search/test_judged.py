@@ -17,7 +17,7 @@ from tests.networks import network, random
 
 X = random(1, 60, 40)
 JUDGES = slice(4, None, 5)
-OPTIONS = ("w1a2", "w2a4", "w4a8", "dynamic", "float")
+OPTIONS = ("levels:w1a2", "levels:w2a4", "levels:w4a8", "dynamic:int8", "float")
 METRIC = """
 import numpy
 
@@ -99,7 +99,7 @@ def test_files_keep_to_a_target_drop(tmp_path: Path) -> None:
 
 
 def test_a_search_refuses_a_target_that_no_file_keeps(tmp_path: Path) -> None:
-    only = options(options=("w1a1", "w1a2"), target_drop=0.0, evaluations=2)
+    only = options(options=("levels:w1a1", "levels:w1a2"), target_drop=0.0, evaluations=2)
     with pytest.raises(QuantizeError, match="no network keeps to the target: the best one has"):
         luciole.search(model(), X, tmp_path, only, say=silent)
 
