@@ -197,7 +197,7 @@ def _quantized(
     return result
 
 
-_NO_CHOICES = ("model", "data", "options", "labels", "judges", "proof", "track")
+_NO_CHOICES = ("model", "data", "options", "labels", "metric", "judges", "proof", "track")
 """Parameters that say nothing of the format."""
 
 

@@ -141,7 +141,7 @@ def test_one_module_reads_the_answers() -> None:
     """
     others = {
         "luciole.interpreter.answers",
-        "luciole.lquantizer.methods.uniform",
+        "luciole.lquantizer.formats.integers",
         "luciole.lquantizer.search.thinning",
         "luciole.tools.confusion",
     }
