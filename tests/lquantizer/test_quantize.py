@@ -258,24 +258,24 @@ def test_one_bit_for_inputs_that_are_never_negative_is_warned_about() -> None:
 
 def test_tables_show_names_on_one_line_and_widths() -> None:
     layers = [
-        LayerReport("a\nb", 3, 2, snr_db=12.34, bytes_before=4000, bytes_after=300),
-        LayerReport("float inputs", None, 1),
+        LayerReport("a\nb", snr_db=12.34, bytes_before=4000, bytes_after=300, format="int:w8a8"),
+        LayerReport("float inputs", format="levels:w1"),
         LayerReport("c", skipped="too small"),
         LayerReport("d", skipped="too small"),
     ]
     assert Report(layers).rows() == [
-        ("layer", "bits", "signal/noise", "bytes"),
-        (r"a\nb", "w2a3", "12.3", "4,000 -> 300"),
-        ("float inputs", "w1", "", "0 -> 0"),
+        ("layer", "format", "signal/noise", "bytes"),
+        (r"a\nb", "int:w8a8", "12.3", "4,000 -> 300"),
+        ("float inputs", "levels:w1", "", "0 -> 0"),
     ]
     assert Report(layers).left_alone() == {"too small": ["c", "d"]}
-    assert Report().rows() == [("layer", "bits", "signal/noise", "bytes")]
+    assert Report().rows() == [("layer", "format", "signal/noise", "bytes")]
 
 
 def test_tables_show_the_stages_that_there_are() -> None:
     whole = {"baseline": 1.0, "offset": None, "output_aware": 3.0, "fine_tuned": 4.0}
     rows = Report([LayerReport("a", 1, 1, stages=whole), LayerReport("b", 1, 1)]).rows()
-    assert rows[0] == ("layer", "bits", "baseline", "offset", "fit", "tuned", "bytes")
+    assert rows[0] == ("layer", "format", "baseline", "offset", "fit", "tuned", "bytes")
     assert rows[1][2:6] == ("1.0", "", "3.0", "4.0")
     assert rows[2][2:6] == ("", "", "", "")
 
