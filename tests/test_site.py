@@ -39,7 +39,7 @@ def test_a_programs_page_has_every_option_of_its_help(
 def test_a_programs_page_shows_values_choices_and_other_spellings() -> None:
     page = programs.pages()["lquantizer"]
     assert "| `--method {fit,published}` | keep each layer" in page
-    assert "| `--input-model FILE` | a .circle" in page
+    assert "| `--input-model FILE` | the same" in page
     assert "The same program: `lquantizer`." in page
     assert "`-h`<br>`--help`" in page
     assert page.index("\n## Widths") < page.index("\n## Options")

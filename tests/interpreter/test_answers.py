@@ -30,7 +30,6 @@ ROOM = Path(luciole.__file__).parent
 ELSEWHERE = {
     "lquantizer/formats/integers.py": "which weight of a filter moves",
     "lquantizer/search/thinning.py": "which candidate a goal needs",
-    "lquantizer/training/distillation.py": "answers of TensorFlow's tensors, in its graph",
     "tools/confusion.py": "the commonest wrong answer",
 }
 """Where else the largest of some numbers is looked for, and what for."""

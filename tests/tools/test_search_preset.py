@@ -39,5 +39,5 @@ def test_it_searches_by_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str
     names = list(widths["layers"])
     assert widths["layers"][names[0]] == widths["layers"][names[1]]
     assert widths["preset"] == "seed"
-    assert set(widths["layers"].values()) <= {f"w{bits}" for bits in range(2, 9)}
+    assert set(widths["layers"].values()) <= {f"int:w{bits}a8" for bits in range(2, 9)}
     assert first.with_suffix(".html").exists()

@@ -129,8 +129,12 @@ def coded_weight(op: Op) -> Value | None:
 
 
 def input_levels(op: Op) -> LearnedLevels | None:
-    """Read the levels of a layer's input, None where it has none and where they are computed."""
+    """Read the levels of a layer's input, None where it has none and where they are computed, or of
+    another rank than ``verify`` lets pass.
+    """
     if not isinstance(op, LQFullyConnected | LQConv2D) or op.input_scales.data is None:
+        return None
+    if op.input_scales.data.ndim != 1:
         return None
     return LearnedLevels(op.input_scales.data, np.array(op.input_offset))
 

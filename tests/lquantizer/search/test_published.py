@@ -15,6 +15,7 @@ from luciole.importers import from_bytes
 from luciole.interpreter import InputError
 from luciole.ir import Array, Model
 from luciole.lquantizer import QuantizeError
+from luciole.lquantizer.assignment.layer_format import parse
 from luciole.lquantizer.search.nsga2 import fronts
 from luciole.lquantizer.search.published import evolution, options
 from luciole.lquantizer.search.published.begin import materials
@@ -200,7 +201,7 @@ def test_it_finds_a_front_of_files(found: tuple[Path, SearchResult]) -> None:
     assert len(fronts(values)) == 1
     layers = Network.of(unfolded(), {"x": X[:20]}).layers()
     for file in result.front:
-        widths = {name: int(option[1:]) for name, option in file.options.items()}
+        widths = {name: parse(option).weights for name, option in file.options.items()}
         assert file.found.bytes == file.path.stat().st_size
         assert f"-{file.found.bytes}B." in file.path.name
         assert file.found.costs == {FORMULA: bytes_of(layers, widths)}

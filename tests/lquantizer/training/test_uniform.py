@@ -260,8 +260,8 @@ def test_tensors_are_not_rounded_before_the_delay_is_over() -> None:
 
 def test_thresholds_alone_bring_the_network_closer_to_the_float_one() -> None:
     model, result, x = small()
-    settings = UniformSettings(batch=20, held_back=0.3, seed=1)
-    found = luciole.finetune(result, model, x, epochs=3, settings=settings)
+    settings = UniformSettings(batch=20, held_back=0.3, learning_rate=3e-4)
+    found = luciole.finetune(result, model, x, epochs=8, settings=settings)
     assert found.trained == trainer().count == 16 + 5 + 2 + 1 + 2
     first, best = found.history[0].held_back_loss, found.best.held_back_loss
     assert first is not None
