@@ -40,7 +40,7 @@ from luciole.importers.keras.convert import tensorflow
 from luciole.interpreter.affine import as_input
 from luciole.ir import Array, LucioleError, Model
 from luciole.kernels.jit.processor import features
-from luciole.lquantizer.uniform.preparation import float_network
+from luciole.lquantizer.network.float_network import float_network
 from luciole.tools.common.command import UsageError
 from luciole.tools.common.timing import interleaved_medians
 

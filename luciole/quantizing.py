@@ -29,7 +29,6 @@ from luciole.lquantizer.assignment.choosing import Options
 from luciole.lquantizer.assignment.one_options import OneOptions
 from luciole.lquantizer.assignment.schemes import FLOAT, LEARNED, MIXED
 from luciole.lquantizer.calibration.doubts import doubts
-from luciole.lquantizer.compatible.one import quantize_one
 from luciole.lquantizer.errors import check_points
 from luciole.lquantizer.judging.judge import Judge
 from luciole.lquantizer.judging.metric import Metric
@@ -39,6 +38,7 @@ from luciole.lquantizer.proving.prove import prove
 from luciole.lquantizer.proving.simulation import simulated, simulation_of
 from luciole.lquantizer.search.auto_bits import for_drop, for_size
 from luciole.lquantizer.search.mixed_bits import quantize_mixed_bits
+from luciole.lquantizer.whole.one import quantize_one
 
 Records = Mapping[str, Array]
 

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from luciole.lquantizer.formats.levels import Settings
     from luciole.lquantizer.methods.output_aware import OutputAware
     from luciole.lquantizer.methods.published import Published
-    from luciole.lquantizer.minifloat.quantize import quantize_minifloat
     from luciole.lquantizer.network.result import Result
     from luciole.lquantizer.report import LayerReport, Report, TensorReport
     from luciole.lquantizer.rewrite.rounded import Rounded
-    from luciole.lquantizer.uniform.mixed import quantize_mixed, with_integers
-    from luciole.lquantizer.uniform.quantize import quantize_uniform
-    from luciole.lquantizer.uniform.requantize import requantize
-    from luciole.lquantizer.uniform.simulate import simulate
+    from luciole.lquantizer.whole.integers import quantize_uniform
     from luciole.lquantizer.whole.levels import quantize_records
+    from luciole.lquantizer.whole.minifloat import quantize_minifloat
+    from luciole.lquantizer.whole.mixed import quantize_mixed, with_integers
+    from luciole.lquantizer.whole.requantize import requantize
+    from luciole.lquantizer.whole.simulate import simulate
 
 __all__ = [
     "Choice",
@@ -70,13 +70,13 @@ _HOME = {
     "Settings": "luciole.lquantizer.formats.levels",
     "TensorReport": "luciole.lquantizer.report",
     "UniformOptions": "luciole.lquantizer.assignment.schemes",
-    "quantize_minifloat": "luciole.lquantizer.minifloat.quantize",
-    "quantize_mixed": "luciole.lquantizer.uniform.mixed",
+    "quantize_minifloat": "luciole.lquantizer.whole.minifloat",
+    "quantize_mixed": "luciole.lquantizer.whole.mixed",
     "quantize_records": "luciole.lquantizer.whole.levels",
-    "quantize_uniform": "luciole.lquantizer.uniform.quantize",
-    "requantize": "luciole.lquantizer.uniform.requantize",
-    "simulate": "luciole.lquantizer.uniform.simulate",
-    "with_integers": "luciole.lquantizer.uniform.mixed",
+    "quantize_uniform": "luciole.lquantizer.whole.integers",
+    "requantize": "luciole.lquantizer.whole.requantize",
+    "simulate": "luciole.lquantizer.whole.simulate",
+    "with_integers": "luciole.lquantizer.whole.mixed",
 }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from luciole.lquantizer.search.budget import first_within, taken_away
+from luciole.lquantizer.judging.budget import first_within, taken_away
 
 
 def counted(costs: list[float], tried: list[int]) -> Callable[[int], float]:

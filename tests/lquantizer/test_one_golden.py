@@ -27,7 +27,7 @@ from luciole.ir.ops.softmax import Softmax
 from luciole.ir.quantization import Affine
 from luciole.ir.value import Buffer, has_batch_axis
 from luciole.lquantizer import QuantizeError
-from luciole.lquantizer.compatible.one_numbers import of_limits
+from luciole.lquantizer.formats.one_numbers import of_limits
 from luciole.lquantizer.network.result import Result
 from tests.networks import network, random
 from tests.support import data_path

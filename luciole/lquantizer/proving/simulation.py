@@ -8,7 +8,7 @@ from luciole.ir.graph import all_ops
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTMLayer
 from luciole.ir.quantization import is_affine
 from luciole.lquantizer.network.result import Result
-from luciole.lquantizer.uniform.simulate import simulate
+from luciole.lquantizer.whole.simulate import simulate
 
 
 def simulation_of(result: Result) -> Model:

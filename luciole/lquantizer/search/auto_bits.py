@@ -15,13 +15,13 @@ from luciole.ir.passes.cleaning.remove_dead import remove_dead
 from luciole.lquantizer.assignment.config import Config
 from luciole.lquantizer.assignment.layer_format import Integers, Levels
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.judging.budget import first_within
 from luciole.lquantizer.judging.judge import Loss, enter_verdict
 from luciole.lquantizer.judging.metric import Metric
 from luciole.lquantizer.judging.records import Split
 from luciole.lquantizer.network.real import real_network
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.search.additive import ACCURACY, SIZE, Sum, Table, thinned
-from luciole.lquantizer.search.budget import first_within
 from luciole.lquantizer.search.evaluate import Alone, Bench, Size
 from luciole.lquantizer.search.search import tasks_of
 from luciole.lquantizer.search.space import UNCHANGED, Gene, Space, is_learned

@@ -29,8 +29,8 @@ from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.rewrite.learned_levels import finish
 from luciole.lquantizer.search import latency, shortened
 from luciole.lquantizer.search.space import UNCHANGED, is_learned, recipe
-from luciole.lquantizer.uniform.mixed import quantize_mixed, with_integers
 from luciole.lquantizer.whole.levels import quantize_records, replaced
+from luciole.lquantizer.whole.mixed import quantize_mixed, with_integers
 
 Size = Callable[[Model], int]
 """The size of a model's file; exporters are not this room's, so the caller brings it."""

@@ -15,8 +15,8 @@ from luciole.lquantizer.methods.output_aware import OutputAware
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.search.evaluate import Bench, config_of
 from luciole.lquantizer.search.space import is_learned, recipe
-from luciole.lquantizer.uniform.mixed import with_integers
 from luciole.lquantizer.whole.levels import quantize_records
+from luciole.lquantizer.whole.mixed import with_integers
 
 FIT = "fit"
 _TUNE = re.compile(r"finetune:([1-9][0-9]{0,5})(,mirror)?")

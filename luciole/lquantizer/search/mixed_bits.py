@@ -26,13 +26,13 @@ from luciole.lquantizer.assignment.schemes import (
     UniformOptions,
     uniform_types,
 )
+from luciole.lquantizer.judging.budget import first_within
 from luciole.lquantizer.judging.judge import Loss, enter_verdict
 from luciole.lquantizer.judging.metric import Metric
 from luciole.lquantizer.judging.records import Split
 from luciole.lquantizer.network.result import Result
-from luciole.lquantizer.search.budget import first_within
 from luciole.lquantizer.search.sensitivity import Trials
-from luciole.lquantizer.uniform.quantize import quantize_uniform
+from luciole.lquantizer.whole.integers import quantize_uniform
 
 LADDER = (NIBBLES, BYTES, Integers(8, 16), FLOAT)
 """What a layer may be, from the least to the most."""

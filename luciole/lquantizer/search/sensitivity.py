@@ -27,11 +27,11 @@ from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.judging.judge import Judge
 from luciole.lquantizer.judging.metric import Metric
 from luciole.lquantizer.judging.records import FEW_JUDGES, Split
+from luciole.lquantizer.network.float_network import float_network
+from luciole.lquantizer.network.places import integers_of
 from luciole.lquantizer.report import snr_db
-from luciole.lquantizer.uniform.places import integers_of
-from luciole.lquantizer.uniform.preparation import float_network
-from luciole.lquantizer.uniform.quantize import known_of, prepare
-from luciole.lquantizer.uniform.walk import Known, assemble, walk
+from luciole.lquantizer.whole.integer_layers import Known, assemble, walk
+from luciole.lquantizer.whole.integers import known_of, prepare
 
 _SPARED = 4
 """How many of the worst layers are left float at once, at the most."""

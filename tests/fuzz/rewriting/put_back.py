@@ -20,10 +20,10 @@ from luciole.ir.quant import Like
 from luciole.ir.quantization import Affine
 from luciole.lquantizer.assignment.schemes import Scheme, UniformOptions
 from luciole.lquantizer.calibration import seen
-from luciole.lquantizer.network import grids
-from luciole.lquantizer.uniform import places, quantize, walk
-from luciole.lquantizer.uniform.rescaling import rescale_channels
-from luciole.lquantizer.uniform.walk import Known
+from luciole.lquantizer.network import grids, places
+from luciole.lquantizer.whole import integer_layers, integers
+from luciole.lquantizer.whole.integer_layers import Known
+from luciole.lquantizer.whole.rescaling import rescale_channels
 
 
 def _bound_one_by_one(op: Op, groups: dict[Value, Any], dtype: TensorType) -> None:
@@ -78,7 +78,7 @@ def _results_with_grids_of_their_own() -> Iterator[None]:
 
 @contextmanager
 def _poles_in_integers() -> Iterator[None]:
-    with patch.object(walk, "kept_from_poles", _nothing):
+    with patch.object(integer_layers, "kept_from_poles", _nothing):
         yield
 
 
@@ -114,7 +114,7 @@ def _of_integers_alone(
 
 @contextmanager
 def _channels_as_they_are() -> Iterator[None]:
-    with patch.object(quantize, "rescale_channels", _of_integers_alone):
+    with patch.object(integers, "rescale_channels", _of_integers_alone):
         yield
 
 

@@ -15,6 +15,7 @@ from luciole.lquantizer.calibration.rows import weight_rows
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.formats.integers import Integers, nearest
 from luciole.lquantizer.network.batch_norms import batch_norms
+from luciole.lquantizer.network.float_network import make_float
 from luciole.lquantizer.network.real import real_network
 from luciole.lquantizer.rewrite.batch_norm import Normalized
 from luciole.lquantizer.rewrite.integers import slot_of
@@ -23,8 +24,7 @@ from luciole.lquantizer.rewrite.rounded import Rounded
 from luciole.lquantizer.search.published.genes import Widths, components, is_layer, mask_of
 from luciole.lquantizer.search.published.size import Layer
 from luciole.lquantizer.training.uniform_parameters import IntegerWeights, integer_weights
-from luciole.lquantizer.uniform.preparation import make_float
-from luciole.lquantizer.uniform.quantize import quantize_uniform
+from luciole.lquantizer.whole.integers import quantize_uniform
 
 _ROUNDING = 1e-4
 """How far folded weights may be from what a converter made of them, as a share."""

@@ -36,22 +36,22 @@ from luciole.lquantizer.assignment.one_config import TYPES, Kind, OneLayers
 from luciole.lquantizer.assignment.one_options import ALONE, OneOptions
 from luciole.lquantizer.assignment.schemes import UniformOptions
 from luciole.lquantizer.calibration.watch import check_finite
-from luciole.lquantizer.compatible.one_grids import OneGrids, constants_of, tensors_of
-from luciole.lquantizer.compatible.one_moves import rescale_moved
-from luciole.lquantizer.compatible.one_numbers import (
+from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.formats.one_numbers import (
     Coded,
     bias,
     single_values,
     weights,
     with_parameters,
 )
-from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.network.limits import Limits, given_ranges
+from luciole.lquantizer.network.one_grids import OneGrids, constants_of, tensors_of
+from luciole.lquantizer.network.poles import reason_of
 from luciole.lquantizer.network.real import real_network
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.report import LayerReport, Report
 from luciole.lquantizer.rewrite.integers import slot_of
-from luciole.lquantizer.uniform.limits import Limits, given_ranges
-from luciole.lquantizer.uniform.poles import reason_of
+from luciole.lquantizer.rewrite.one_moves import rescale_moved
 
 _RULE = "record_percentile:99"
 _LAYERS = (Conv2D, DepthwiseConv2D, TransposeConv, FullyConnected)

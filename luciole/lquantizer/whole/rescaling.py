@@ -16,6 +16,7 @@ from luciole.ir.analysis.weights import has_weights
 from luciole.lquantizer.assignment.schemes import Scheme, UniformOptions
 from luciole.lquantizer.calibration.saved import Rescaled
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.network.places import integers_of
 from luciole.lquantizer.network.rescale import (
     RULES,
     WITHOUT_RECORDS,
@@ -29,9 +30,8 @@ from luciole.lquantizer.network.rescale import (
     rescale_again,
 )
 from luciole.lquantizer.rewrite.rounded import finish
-from luciole.lquantizer.uniform.places import integers_of
-from luciole.lquantizer.uniform.walk import Known, round_plainly
-from luciole.lquantizer.uniform.weights_alone import store_weights
+from luciole.lquantizer.whole.integer_layers import Known, round_plainly
+from luciole.lquantizer.whole.weights import store_weights
 
 _JUDGES = 48
 """Records that say which rescaling is best, at the most."""

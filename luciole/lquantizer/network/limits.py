@@ -14,7 +14,7 @@ from luciole.lquantizer.calibration.saved import Found, Ranges, Rescaled, Tensor
 from luciole.lquantizer.calibration.seen import Seen, seen
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.formats.affine import Range
-from luciole.lquantizer.uniform.poles import FRAGILE
+from luciole.lquantizer.network.poles import FRAGILE
 
 _LISTED = 5
 """Names in a sentence."""

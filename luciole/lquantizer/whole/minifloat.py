@@ -18,19 +18,19 @@ from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.judging.judge import Judge, Loss, enter_verdict
 from luciole.lquantizer.judging.metric import Metric
 from luciole.lquantizer.judging.records import NOT_TAUGHT, Judges, Split
-from luciole.lquantizer.minifloat.formats import Chosen, Part, Spread, parts_of, same_bits, spreads
-from luciole.lquantizer.minifloat.rewrite import to_minifloats
-from luciole.lquantizer.minifloat.search import (
+from luciole.lquantizer.network.float_network import float_network
+from luciole.lquantizer.network.minifloats import Chosen, Part, Spread, parts_of, same_bits, spreads
+from luciole.lquantizer.network.real import check_constants
+from luciole.lquantizer.network.result import Result
+from luciole.lquantizer.report import LayerReport, Report
+from luciole.lquantizer.rewrite.minifloat import to_minifloats
+from luciole.lquantizer.whole.minifloat_search import (
     EXPONENTS,
     Everywhere,
     Tried,
     narrowed,
     search,
 )
-from luciole.lquantizer.network.real import check_constants
-from luciole.lquantizer.network.result import Result
-from luciole.lquantizer.report import LayerReport, Report
-from luciole.lquantizer.uniform.preparation import float_network
 
 
 def quantize_minifloat(

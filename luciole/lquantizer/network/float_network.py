@@ -18,18 +18,18 @@ from luciole.lquantizer.assignment.schemes import (
     UniformOptions,
     uniform_types,
 )
-from luciole.lquantizer.network.grids import unsaid
-from luciole.lquantizer.network.real import make_real, real_network, take_out_pairs
-from luciole.lquantizer.report import LONGEST_NAME
-from luciole.lquantizer.uniform.fake_quant import (
+from luciole.lquantizer.network.fake_quant import (
     NOTHING,
     Given,
     format_asked_for,
     of_tensors,
     of_weights,
 )
-from luciole.lquantizer.uniform.places import integers_of, types_of
-from luciole.lquantizer.uniform.spell_out import spell_out
+from luciole.lquantizer.network.grids import unsaid
+from luciole.lquantizer.network.places import integers_of, types_of
+from luciole.lquantizer.network.real import make_real, real_network, take_out_pairs
+from luciole.lquantizer.network.spell_out import spell_out
+from luciole.lquantizer.report import LONGEST_NAME
 
 
 def float_network(model: Model) -> Model:

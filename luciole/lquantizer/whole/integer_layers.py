@@ -36,7 +36,11 @@ from luciole.lquantizer.formats.affine import Range
 from luciole.lquantizer.formats.integers import Integers
 from luciole.lquantizer.methods.integers import LearnedIntegers
 from luciole.lquantizer.network.branches import Aim, Branches
+from luciole.lquantizer.network.fake_quant import NOTHING, Given
 from luciole.lquantizer.network.grids import Grids, choose_grids, range_of, touched, unsaid
+from luciole.lquantizer.network.limits import Limits
+from luciole.lquantizer.network.places import types_of
+from luciole.lquantizer.network.poles import kept_from_poles
 from luciole.lquantizer.network.problem import LayerProblem
 from luciole.lquantizer.network.rounding import tensor_reports
 from luciole.lquantizer.network.told_apart import ALL
@@ -51,10 +55,6 @@ from luciole.lquantizer.rewrite.integers import (
     weight_slot,
 )
 from luciole.lquantizer.rewrite.recurrent import prepare_layer, scale_of_cells, symmetric
-from luciole.lquantizer.uniform.fake_quant import NOTHING, Given
-from luciole.lquantizer.uniform.limits import Limits
-from luciole.lquantizer.uniform.places import types_of
-from luciole.lquantizer.uniform.poles import kept_from_poles
 
 _LEARNED_FROM = 400
 """Records that layers are learned from at the most; ranges are of all. 1,000 gave the same."""

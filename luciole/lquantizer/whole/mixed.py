@@ -33,11 +33,11 @@ from luciole.lquantizer.assignment.schemes import (
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.methods.output_aware import OutputAware
 from luciole.lquantizer.network.layers import find_groups
+from luciole.lquantizer.network.places import integers_of
 from luciole.lquantizer.network.real import check_float
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.report import LayerReport, float_bytes
-from luciole.lquantizer.uniform.places import integers_of
-from luciole.lquantizer.uniform.quantize import quantize_uniform
+from luciole.lquantizer.whole.integers import quantize_uniform
 from luciole.lquantizer.whole.levels import quantize_records
 
 

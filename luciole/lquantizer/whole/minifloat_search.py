@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from luciole.interpreter.records import Progress
 from luciole.ir.minifloat import Minifloat
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.judging.budget import taken_away
 from luciole.lquantizer.judging.judge import Judge
-from luciole.lquantizer.minifloat.formats import Chosen, Part
-from luciole.lquantizer.search.budget import taken_away
+from luciole.lquantizer.network.minifloats import Chosen, Part
 
 EXPONENTS, _MANTISSAS = (5, 4, 3, 2), (7, 6, 5, 4, 3, 2)
 """Bits that are tried."""

@@ -15,10 +15,10 @@ from luciole.ir.quant import Quant
 from luciole.ir.quantization import Affine
 from luciole.ir.text.common import one_line
 from luciole.lquantizer.assignment.schemes import Scheme
+from luciole.lquantizer.network.infinities import beside_infinity
+from luciole.lquantizer.network.recurrent import obstacle_of_layer
 from luciole.lquantizer.report import LONGEST_NAME
 from luciole.lquantizer.rewrite.integers import runs
-from luciole.lquantizer.uniform.infinities import beside_infinity
-from luciole.lquantizer.uniform.recurrent import obstacle_of_layer
 
 
 def integers_of(schemes: Mapping[Op, Scheme]) -> dict[Op, Scheme]:

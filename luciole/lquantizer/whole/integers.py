@@ -28,20 +28,20 @@ from luciole.lquantizer.assignment.schemes import (
 )
 from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.network.fake_quant import Given
+from luciole.lquantizer.network.float_network import prepared
 from luciole.lquantizer.network.grids import unsaid
+from luciole.lquantizer.network.limits import Limits, given_ranges
+from luciole.lquantizer.network.places import float_operators, integers_of, reasons, types_of
 from luciole.lquantizer.network.real import check_float
 from luciole.lquantizer.network.rescale import note_factors
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.report import LayerReport, Report
 from luciole.lquantizer.rewrite.integers import stored_bytes
 from luciole.lquantizer.rewrite.rounded import Rounded, finish
-from luciole.lquantizer.uniform.fake_quant import Given
-from luciole.lquantizer.uniform.limits import Limits, given_ranges
-from luciole.lquantizer.uniform.places import float_operators, integers_of, reasons, types_of
-from luciole.lquantizer.uniform.preparation import prepared
-from luciole.lquantizer.uniform.rescaling import rescale_channels
-from luciole.lquantizer.uniform.walk import Known, Walked, recurrent, walk
-from luciole.lquantizer.uniform.weights_alone import learn_weights, store_weights
+from luciole.lquantizer.whole.integer_layers import Known, Walked, recurrent, walk
+from luciole.lquantizer.whole.rescaling import rescale_channels
+from luciole.lquantizer.whole.weights import learn_weights, store_weights
 
 
 def quantize_uniform(

@@ -17,12 +17,12 @@ from luciole.lquantizer.assignment.schemes import Scheme, UniformOptions
 from luciole.lquantizer.calibration.rows import Product, weight_rows
 from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.formats.integers import balanced, nearest
+from luciole.lquantizer.network.limits import Limits
 from luciole.lquantizer.network.real import check_weights
+from luciole.lquantizer.network.recurrent import store_recurrent_weights
 from luciole.lquantizer.report import LayerReport
 from luciole.lquantizer.rewrite.integers import runs, set_constant, set_weights, weight_slot
-from luciole.lquantizer.uniform.limits import Limits
-from luciole.lquantizer.uniform.recurrent import store_recurrent_weights
-from luciole.lquantizer.uniform.walk import Known, walk
+from luciole.lquantizer.whole.integer_layers import Known, walk
 
 _Known = dict[tuple[Value, Scheme, str], Value]
 """What reads stored weights, by the float ones, how they are stored, and the kind of the layer."""

@@ -13,7 +13,7 @@ from luciole.ir.ops.elementwise_unary import Neg, Square
 from luciole.ir.ops.pool_2d import AveragePool2D
 from luciole.ir.ops.reduce import Mean
 from luciole.lquantizer.assignment.schemes import Scheme
-from luciole.lquantizer.uniform.places import obstacle
+from luciole.lquantizer.network.places import obstacle
 from luciole.schema.enums import ActivationFunctionType as Act
 
 _BYTE = 8

@@ -17,8 +17,8 @@ from luciole.ir.analysis.floats import is_float
 from luciole.ir.analysis.weights import has_weights, is_layer
 from luciole.ir.minifloat import MOST_SHIFT, Minifloat
 from luciole.lquantizer.calibration.seen import Seen, seen
-from luciole.lquantizer.minifloat.rewrite import is_constant, multiplied
-from luciole.lquantizer.uniform.poles import kept_exact
+from luciole.lquantizer.network.poles import kept_exact
+from luciole.lquantizer.rewrite.minifloat import is_constant, multiplied
 
 _LOWER = 3
 """Powers of two that are tried below the one that holds a tensor's largest number."""

@@ -1,1 +1,0 @@
-"""Other tools' numbers and configurations."""

@@ -1,1 +1,0 @@
-"""Networks that compute with floats of a few bits."""

@@ -1,1 +1,0 @@
-"""Whole networks of uniform integers."""
