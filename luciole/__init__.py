@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from luciole.ir import Graph, LucioleError, Model
     from luciole.kernels.core.custom import custom_operator
     from luciole.optimizing import optimize
-    from luciole.running import Interpreter
+    from luciole.running import Interpreter, run
 
 __version__ = "0.1.0"
 
@@ -51,6 +51,7 @@ __all__ = [
     "optimize",
     "quantize",
     "requantize",
+    "run",
     "save",
     "search",
     "sensitivity",
@@ -71,6 +72,7 @@ _HOME = {
     "optimize": "luciole.optimizing",
     "quantize": "luciole.api",
     "requantize": "luciole.api",
+    "run": "luciole.running",
     "simulate": "luciole.api",
     "save": "luciole.exporters",
     "search": "luciole.api",

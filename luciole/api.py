@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from luciole import lquantizer
 from luciole.compiler import CompileOptions, Program, compile_model
@@ -19,10 +18,8 @@ from luciole.compiler.targets import NATIVE, PORTABLE
 from luciole.exporters import save, to_bytes
 from luciole.files import write_files
 from luciole.importers import from_bytes, load
-from luciole.interpreter.affine import as_input
-from luciole.interpreter.records import Track
+from luciole.interpreter.records import Data, Track, records_of
 from luciole.ir import Array, Model
-from luciole.ir.names import by_own_names
 from luciole.ir.passes.canonical.unroll_unidirseqlstm import unroll_unidirseqlstm, whole_lstms
 from luciole.lquantizer import FitOptions, Result, Rounded, Settings, UniformOptions
 from luciole.lquantizer.assignment.choosing import Options, options_for
@@ -57,8 +54,6 @@ __all__ = [
 ]
 
 Path_ = str | os.PathLike[str]
-Data = Mapping[str, ArrayLike] | ArrayLike
-"""Samples: arrays by input name, one array alone for a model with one input."""
 
 
 def compile(  # what the program is called
@@ -262,7 +257,8 @@ def sensitivity(
         raise lquantizer.QuantizeError("sensitivity is of uniform integers: give their scheme")
     if data is None and chosen.takes_data:
         raise lquantizer.QuantizeError("what layers lose is seen on data: give some")
-    return measure_layers(model, {} if data is None else _records(model, data), chosen, track)
+    records = {} if data is None else records_of(model.graph, data)
+    return measure_layers(model, records, chosen, track)
 
 
 def search(
@@ -289,7 +285,7 @@ def search(
     used, and for a folder with another search, InputError as ``quantize`` does.
     """
     opened, chosen = _opened(model), _finished(options, finish)
-    records = _records(opened, data)
+    records = records_of(opened.graph, data)
     how = (from_bytes, to_bytes, say, track)
     if isinstance(chosen, SeedOptions):
         if metric is not None:
@@ -426,7 +422,7 @@ def _metric(source: MetricSource | None) -> Metric | None:
 
 
 def _given(model: Model, data: Data | None) -> dict[str, Array] | None:
-    return None if data is None else _records(model, data)
+    return None if data is None else records_of(model.graph, data)
 
 
 def _trained(
@@ -438,17 +434,3 @@ def _trained(
     if isinstance(student, Result):
         return student.rounded or student.model, student.latents, student.learned_from
     return _opened(student), None, frozenset()
-
-
-def _records(model: Model, data: Data) -> dict[str, Array]:
-    if isinstance(data, Mapping):
-        inputs = {v.name: v for v in model.graph.inputs}
-        given = {str(name): np.asarray(array) for name, array in data.items()}
-        arrays = by_own_names(model.graph, given)
-        return {n: as_input(inputs[n], a) if n in inputs else a for n, a in arrays.items()}
-    if len(model.graph.inputs) != 1:
-        names = sorted(v.name for v in model.graph.inputs)
-        raise lquantizer.QuantizeError(
-            f"the model has {len(names)} inputs {names}: give a dictionary of arrays"
-        )
-    return _records(model, {model.graph.inputs[0].name: data})

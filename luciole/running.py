@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 
 from luciole import interpreter
 from luciole.importers import from_bytes, load
 from luciole.interpreter.calls import DEFAULT_LOOP_LIMIT
 from luciole.interpreter.compile import DEFAULT_MEMORY_LIMIT
-from luciole.ir import Graph, Model
+from luciole.interpreter.inputs import call_by_names
+from luciole.interpreter.records import (
+    Data,
+    Track,
+    check_batch,
+    outputs_of,
+    records_of,
+    untracked,
+)
+from luciole.ir import Array, Graph, Model, Value
+from luciole.ir.names import main_tensor, ways
 
-__all__ = ["Interpreter"]
+__all__ = ["Interpreter", "run"]
 
 
 class Interpreter(interpreter.Interpreter):
@@ -48,3 +59,47 @@ def _model_of(source: str | os.PathLike[str] | Model | None, content: bytes | No
     if content is not None:
         return from_bytes(content)
     return source if isinstance(source, Model) else load(source)  # type: ignore[arg-type]  # given
+
+
+def run(
+    model: str | os.PathLike[str] | Model,
+    data: Data,
+    outputs: str | Sequence[str] | None = None,
+    *,
+    batch: int | None = None,
+    num_threads: int = 1,
+    track: Track = untracked,
+) -> dict[str, Array]:
+    """Run a model over records and return what it computes of each: arrays by name, whose first
+    axis counts records.
+
+    ``data`` are records: arrays by input name (a tensor's or a signature's; one array alone for a
+    model with one input) whose first axis counts them. uint8 and floats are quantized for a
+    quantized input; its own integers are fed as they are. ``outputs`` are names of tensors, of any
+    in the main graph; all outputs unless some are named, by a signature's names where the data came
+    by those. Results are what the tensors store: integers of quantized ones.
+
+    ``batch`` records are run at once: as many as give the same results as one by one unless it is
+    said. Variables (an LSTM's state) start afresh for each batch. Raises InputError for data that
+    the model does not take, and LucioleError for names that no tensor has.
+    """
+    opened = _model_of(model, None)
+    interpreter = Interpreter(opened, num_threads=num_threads)
+    records = records_of(opened.graph, data)
+    if batch is not None:
+        check_batch(opened.graph, batch)
+    tensors = _asked(opened, outputs, data)
+    count = len(next(iter(records.values()), ()))
+    return outputs_of(interpreter, records, track("records", count), batch, tensors)
+
+
+def _asked(
+    model: Model, outputs: str | Sequence[str] | None, data: Data
+) -> dict[str, Value] | None:
+    """Find the tensors that results are asked of, by name; None for the outputs by their own."""
+    if outputs is not None:
+        names = [outputs] if isinstance(outputs, str) else outputs
+        return {name: main_tensor(model, name) for name in names}
+    if not isinstance(data, Mapping) or {v.name for v in model.graph.inputs} == set(data):
+        return None
+    return dict(call_by_names(map(str, data), ways(model.graph)).outputs)

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from luciole.interpreter.affine import as_input
 from luciole.interpreter.errors import InputError
 from luciole.interpreter.interpreter import Interpreter
-from luciole.ir import Array, Graph, LucioleError, Model
+from luciole.ir import Array, Graph, LucioleError, Model, Value
+from luciole.ir.names import by_own_names
 from luciole.ir.strings import OBJECTS
 from luciole.ir.value import compatible, has_batch_axis, shape_text
 
 Records = Mapping[str, Array]
 """One array per input name; the first axis counts records. A record has the input's shape without
 its first axis where that is 1 or unknown, else the input's whole shape.
+"""
+
+Data = Mapping[str, ArrayLike] | ArrayLike
+"""Records as callers have them: arrays by input name, one array alone for a model with one input.
 """
 
 Progress = Callable[[int], None]
@@ -32,6 +40,37 @@ def untracked(what: str, total: int) -> Progress:
 
 BATCH = 64
 _TOLERANCE = 1e-4
+
+
+class Runs(Protocol):
+    """What runs a graph: an interpreter, or several in a row."""
+
+    graph: Graph
+
+    def run(self, inputs: Mapping[str, Any], /) -> dict[str, Array]:
+        """Compute the outputs by name."""
+
+    def computed(self, inputs: Mapping[str, Any], values: Sequence[Value], /) -> list[Array]:
+        """Compute tensors."""
+
+    def reset_before_run(self) -> None:
+        """Give the next run fresh variables."""
+
+
+def records_of(graph: Graph, data: Data) -> dict[str, Array]:
+    """Take a caller's records by the inputs' own names; real numbers become what inputs store.
+
+    Raises InputError for an array alone where a graph has more inputs or none.
+    """
+    if isinstance(data, Mapping):
+        inputs = {v.name: v for v in graph.inputs}
+        named = {str(name): np.asarray(array) for name, array in data.items()}
+        arrays = by_own_names(graph, named)
+        return {n: as_input(inputs[n], a) if n in inputs else a for n, a in arrays.items()}
+    if len(graph.inputs) != 1:
+        names = sorted(v.name for v in graph.inputs)
+        raise InputError(f"the model has {len(names)} inputs {names}: give a dictionary of arrays")
+    return records_of(graph, {graph.inputs[0].name: data})
 
 
 def check_records(graph: Graph, records: Records) -> int:
@@ -62,42 +101,76 @@ def check_records(graph: Graph, records: Records) -> int:
 
 
 def run_records(
-    interpreter: Interpreter,
+    interpreter: Runs,
     records: Records,
     progress: Progress | None = None,
     batch: int | None = None,
+    tensors: Mapping[str, Value] | None = None,
 ) -> Iterator[dict[str, Array]]:
-    """Compute the outputs by name, batch after batch, the first axis counting records again.
+    """Compute the outputs, or other ``tensors``, by name, batch after batch, the first axis
+    counting records again.
 
     Variables (an LSTM's state) start afresh for every batch. Unless ``batch`` is given,
     ``batch_size`` finds it.
     """
     count = check_records(interpreter.graph, records)
-    size = batch_size(interpreter, records) if batch is None else batch
+    size = batch_size(interpreter, records, tensors=tensors) if batch is None else batch
     for start in range(0, count, size):
         part = {name: array[start : start + size] for name, array in records.items()}
-        yield _run(interpreter, part)
+        yield _run(interpreter, part, tensors)
         if progress is not None:
             progress(min(size, count - start))
 
 
-def batch_size(interpreter: Interpreter, records: Records, most: int = BATCH) -> int:
+def batch_size(
+    interpreter: Runs,
+    records: Records,
+    most: int = BATCH,
+    tensors: Mapping[str, Value] | None = None,
+) -> int:
     """Return how many records to run at once: more than one only when the graph accepts that and
     gives the first records the results that they have alone.
     """
     size = min(most, check_records(interpreter.graph, records))
-    return size if size > 1 and batches_agree(interpreter, records) else 1
+    return size if size > 1 and batches_agree(interpreter, records, tensors) else 1
+
+
+def check_batch(graph: Graph, batch: int) -> None:
+    """Refuse a batch that a graph has no axis for. Raises InputError."""
+    if batch < 1:
+        raise InputError(f"batch is {batch}: it is 1 or more")
+    without = [v for v in (*graph.inputs, *graph.outputs) if not has_batch_axis(v)]
+    if batch > 1 and without:
+        raise InputError(
+            f"batch is {batch}, but {without[0].name!r} {shape_text(without[0].shape)} has no "
+            "first axis of 1 that would count records: they run one by one"
+        )
 
 
 def outputs_of(
-    interpreter: Interpreter,
+    interpreter: Runs,
     records: Records,
     progress: Progress | None = None,
     batch: int | None = None,
+    tensors: Mapping[str, Value] | None = None,
 ) -> dict[str, Array]:
-    """Compute all outputs by name, the first axis counting records, as ``run_records`` does."""
-    parts = list(run_records(interpreter, records, progress, batch))
-    return {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
+    """Compute all outputs, or other ``tensors``, by name, the first axis counting records, as
+    ``run_records`` does. Raises InputError for results whose extents differ between records.
+    """
+    parts = list(run_records(interpreter, records, progress, batch, tensors))
+    return {name: _joined(name, [part[name] for part in parts]) for name in parts[0]}
+
+
+def _joined(name: str, parts: Sequence[Array]) -> Array:
+    first = parts[0].shape[1:]
+    for part in parts:
+        if part.shape[1:] != first:
+            shapes = f"{shape_text(part.shape[1:])} after {shape_text(first)}"
+            raise InputError(
+                f"{name!r} is {shapes}: records whose results differ in extents "
+                "do not go into one array, run them one by one"
+            )
+    return np.concatenate(parts)
 
 
 def digest(records: Records, place: int) -> bytes:
@@ -119,14 +192,18 @@ def first_output(model: Model, records: Records, progress: Progress | None = Non
     return outputs_of(Interpreter(model), records, progress)[model.graph.outputs[0].name]
 
 
-def batches_agree(interpreter: Interpreter, records: Records) -> bool:
-    """Return whether two records give the same outputs together as each alone."""
+def batches_agree(
+    interpreter: Runs, records: Records, tensors: Mapping[str, Value] | None = None
+) -> bool:
+    """Return whether two records give the same results together as each alone."""
     graph = interpreter.graph
-    if not all(has_batch_axis(v) for v in (*graph.inputs, *graph.outputs)):
+    results = graph.outputs if tensors is None else tensors.values()
+    if not all(has_batch_axis(v) for v in (*graph.inputs, *results)):
         return False
-    alone = [_run(interpreter, {n: a[i : i + 1] for n, a in records.items()}) for i in range(2)]
+    both = [{n: a[i : i + 1] for n, a in records.items()} for i in range(2)]
+    alone = [_run(interpreter, one, tensors) for one in both]
     try:
-        together = _run(interpreter, {n: a[:2] for n, a in records.items()})
+        together = _run(interpreter, {n: a[:2] for n, a in records.items()}, tensors)
     except LucioleError:
         return False
     separate = {n: np.concatenate([a[n] for a in alone]) for n in alone[0]}
@@ -142,12 +219,18 @@ def _close(a: Array, b: Array) -> bool:
     return bool(np.allclose(a, b, rtol=_TOLERANCE, atol=_TOLERANCE * scale, equal_nan=True))
 
 
-def _run(interpreter: Interpreter, part: Records) -> dict[str, Array]:
+def _run(
+    interpreter: Runs, part: Records, tensors: Mapping[str, Value] | None = None
+) -> dict[str, Array]:
     """Run one batch, or one record of a graph without a batch axis."""
     inputs = {v.name: v for v in interpreter.graph.inputs}
     batched = {n: a if has_batch_axis(inputs[n]) else a[0] for n, a in part.items()}
     interpreter.reset_before_run()
-    outputs = interpreter.run(batched)
-    results = {v.name: v for v in interpreter.graph.outputs}
+    if tensors is None:
+        outputs = interpreter.run(batched)
+        results: Mapping[str, Value] = {v.name: v for v in interpreter.graph.outputs}
+    else:
+        arrays = interpreter.computed(batched, list(tensors.values()))
+        outputs, results = dict(zip(tensors, arrays, strict=True)), tensors
     # what a file says of a result may not be so: one number has no first axis
     return {n: a if has_batch_axis(results[n]) and a.ndim else a[None] for n, a in outputs.items()}

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import NamedTuple, TypeVar
 
-from luciole.ir.graph import Graph, Signature
+from luciole.ir.errors import LucioleError
+from luciole.ir.graph import Graph, Model, Signature
 from luciole.ir.value import Value
 
 T = TypeVar("T")
@@ -20,6 +22,9 @@ _MOST_PARTS = 64
 _PRODUCTS = ("BiasAdd", "MatMul", "Conv2D", "convolution", "depthwise")
 """TensorFlow's names of the operators of a layer with weights, within the layer's scope."""
 
+
+_REFERENCE = re.compile(r"(?:T\()?(\d+):(\d+)\)?")
+"""A tensor by its place, as dumps print it: the numbers of graph and tensor."""
 
 STRIPPED = "~"
 """Beginning of the number that names a tensor whose own name was taken off."""
@@ -78,6 +83,47 @@ def names_of(value: Value) -> list[str]:
 def called(value: Value) -> str:
     """Return users' name of an input or output: as the first signature has it, else its own."""
     return names_of(value)[0]
+
+
+def find_tensor(model: Model, name: str) -> Value:
+    """Find the tensor of a name, or of a reference as dumps print them: ``T(0:3)``.
+
+    Raises LucioleError when there is none, or more than one.
+    """
+    matching = [v for graph in model.graphs for v in graph.values if v.name == name]
+    place = _REFERENCE.fullmatch(name)
+    if not matching and place is not None:
+        graph, index = int(place[1]), int(place[2])
+        if graph < len(model.graphs) and index < len(model.graphs[graph].values):
+            return model.graphs[graph].values[index]
+    if len(matching) != 1:
+        count = "no tensor is" if not matching else f"{len(matching)} tensors are"
+        near = get_close_matches(name, [v.name for g in model.graphs for v in g.values], 1)
+        likely = f"did you mean {near[0]!r}? " if near else ""
+        hint = f"{likely}luciole dump --tensors lists them"
+        if matching:
+            hint = "say which by its place, as T(0:3)"
+        raise LucioleError(f"{count} called {name!r}: {hint}")
+    return matching[0]
+
+
+def main_tensor(model: Model, name: str) -> Value:
+    """Find a tensor of the main graph by its name, by one that a signature gives an input or
+    output, or by its place. Raises LucioleError where there is none, and for one that is inside of
+    a graph that an operator calls.
+    """
+    graph = model.graph
+    ends = (value for value in (*graph.inputs, *graph.outputs) if name in names_of(value))
+    own = [value for value in graph.values if value.name == name]
+    value = own[0] if len(own) == 1 else next(ends, None) if not own else None
+    value = find_tensor(model, name) if value is None else value
+    if value.graph is not graph:
+        inside = "" if value.graph is None else f" {value.graph.name!r}"
+        raise LucioleError(
+            f"tensor {name!r} is inside of graph{inside}, which an operator calls: "
+            "tensors of the main graph can be asked for"
+        )
+    return value
 
 
 def fragments(name: str) -> Iterator[str]:

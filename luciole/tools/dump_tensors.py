@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,26 +17,7 @@ from luciole.ir.text.plain import jsonable
 from luciole.ir.value import shape_text
 from luciole.tools.common.command import UsageError
 
-_REFERENCE = re.compile(r"(?:T\()?(\d+):(\d+)\)?")
 _HDF5 = (".h5", ".hdf5")
-
-
-def find(model: Model, name: str) -> Value:
-    """Find the tensor of a name, or of a reference as the dump prints them: ``T(0:3)``.
-
-    Raises LucioleError when there is none, or more than one.
-    """
-    matching = [v for graph in model.graphs for v in graph.values if v.name == name]
-    place = _REFERENCE.fullmatch(name)
-    if not matching and place is not None:
-        graph, index = int(place[1]), int(place[2])
-        if graph < len(model.graphs) and index < len(model.graphs[graph].values):
-            return model.graphs[graph].values[index]
-    if len(matching) != 1:
-        count = "no tensor is" if not matching else f"{len(matching)} tensors are"
-        hint = "--tensors lists them" if not matching else "say which by its place, as T(0:3)"
-        raise LucioleError(f"{count} called {name!r}: {hint}")
-    return matching[0]
 
 
 def contents(value: Value) -> Array:

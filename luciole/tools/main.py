@@ -31,6 +31,7 @@ PROGRAMS = {
     "search": Program(
         "search.command", "the best files of every size: which bits each layer should have"
     ),
+    "run": Program("run", "run a model over records, and write what it computes of each"),
     "eval": Program(
         "evaluate", "accuracy of a model on labelled data, and agreement with another model"
     ),

@@ -173,7 +173,7 @@ def test_every_tensor_is_written_as_circle_tensordump_does(capsys: Capture, net:
 @pytest.mark.parametrize(
     ("argv", "code", "message"),
     [
-        (["--tensor", "nothing"], 1, "no tensor is called 'nothing': --tensors lists them"),
+        (["--tensor", "nothing"], 1, "no tensor is called 'nothing': luciole dump --tensors lists"),
         (["--tensor", "T(0:99)"], 1, "no tensor is called 'T(0:99)'"),
         (
             ["--tensor", "image", "-o", "x.npy"],

@@ -28,6 +28,8 @@ _HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 _HDF5_OFFSETS = (0, 512, 1024, 2048)
 _MAGIC = {b"PK\x03\x04": "npz", b"PK\x05\x06": "npz", MAGIC: "npy"}
 _EXTENSIONS = {".h5": "HDF5", ".hdf5": "HDF5", ".npz": ".npz", ".npy": ".npy"}
+RAW = (".raw", ".bin")
+"""Extensions of files that are nothing but the bytes of records."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +55,7 @@ class Data:
 
     def summary(self) -> list[str]:
         """Write one line per input: dtype, shape, minimum, maximum and mean of what will be fed."""
-        return [_summary_line(name, array) for name, array in self.records.items()]
+        return [summary_line(name, array) for name, array in self.records.items()]
 
 
 def load_data(
@@ -68,7 +70,8 @@ def load_data(
 ) -> Data:
     """Read the first ``limit`` records of a file or folder as a graph's inputs take them.
 
-    ``path``: HDF5 in ONE's layout, .npz, .npy, a folder or a list of record files, told by content.
+    ``path``: HDF5 in ONE's layout, .npz, .npy, a folder or a list of record files, told by content,
+    or the bytes of one record after the other (.raw, .bin).
     ``array``: which array of an .npz is the input; ``FILE:ARRAY`` as path says the same.
     ``preprocess``: arithmetic in ``x`` for real numbers, e.g. ``x/255``; ``none`` for nothing; for
     one input by name ``image=x/255; mask=none``.
@@ -97,7 +100,8 @@ def load_data(
     return Data(stored.records, _named_labels(file, labels, request, stored.total))
 
 
-def _summary_line(name: str, array: Array) -> str:
+def summary_line(name: str, array: Array) -> str:
+    """Write an array's dtype, shape, minimum, maximum and mean, or the lengths of texts."""
     is_text = array.dtype == OBJECTS
     line = f"{name}: {'texts' if is_text else array.dtype} {shape_text(array.shape)}"
     if array.size == 0:
@@ -122,11 +126,15 @@ def _read(path: str, request: Wanted, array: str | None) -> Stored:
         return npz.read_npy(path, request)
     if kind == "hdf5":
         return hdf5.read_hdf5(path, request)
+    if kind == "raw":
+        return raw_files.read_raw(path, request)
     return raw_files.read_list(path, request)
 
 
 def _kind(path: str) -> str:
-    """Find the kind of file at a path, by its first bytes: folder, hdf5, npz, npy or list."""
+    """Find the kind of file at a path, by its first bytes: folder, hdf5, npz, npy or list; raw by
+    its name, as its bytes may be any.
+    """
     if os.path.isdir(path):
         return "folder"
     with open_file(path) as file:
@@ -139,6 +147,8 @@ def _kind(path: str) -> str:
         if head.startswith(magic):
             return kind
     extension = os.path.splitext(path)[1].lower()
+    if extension in RAW:
+        return "raw"
     if extension in _EXTENSIONS:
         raise DataError(f"is damaged or no {_EXTENSIONS[extension]} file, whatever its name")
     if b"\0" in head:

@@ -1,4 +1,6 @@
-"""Folders and list files: each record a file, .npy or the bytes of all inputs in a row."""
+"""Folders and list files: each record a file, .npy or the bytes of all inputs in a row; and files
+with the bytes of one record after the other.
+"""
 
 from __future__ import annotations
 
@@ -44,6 +46,19 @@ def read_list(path: str, request: Wanted) -> Stored:
     files = (folder / line for line in islice(_lines(path), request.count(total)))
     records = _records(files, request.specs, None if request.allow_outside else str(folder))
     return Stored(collect(request, records, total), total)
+
+
+def read_raw(path: str, request: Wanted) -> Stored:
+    """Read a file of bytes: record after record, the inputs of each in a row."""
+    each = sum(spec.byte_count() for spec in request.specs)
+    with open_file(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if not each or size % each:
+            raise DataError(f"holds {size} bytes, no whole number of records of {each} bytes")
+        total = size // each
+        numbers = range(request.count(total))
+        records = (_raw(file, each, request.specs, f"record {number}") for number in numbers)
+        return Stored(collect(request, records, total), total)
 
 
 def _lines(path: str) -> Iterator[str]:

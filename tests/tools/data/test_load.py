@@ -138,9 +138,9 @@ def test_load_data_refuses_contents_that_are_not_what_the_name_says(
 
 
 def test_load_data_refuses_bytes_of_no_known_kind(tmp_path: Path) -> None:
-    IMAGES.tofile(tmp_path / "images.raw")
-    with pytest.raises(DataError, match=r"raw: is neither HDF5, .npz, .npy nor a list of files$"):
-        load_data(str(tmp_path / "images.raw"), graph_of((1, 28, 28)))
+    IMAGES.tofile(tmp_path / "images.dat")
+    with pytest.raises(DataError, match=r"dat: is neither HDF5, .npz, .npy nor a list of files$"):
+        load_data(str(tmp_path / "images.dat"), graph_of((1, 28, 28)))
 
 
 @pytest.mark.parametrize("store", [as_typed_hdf5, as_npy, as_folder_of_npy, as_list])

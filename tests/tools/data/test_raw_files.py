@@ -154,3 +154,18 @@ def test_load_data_refuses_raw_files_for_unknown_axes(tmp_path: Path) -> None:
         DataError, match=r"'a' has shape \[\?,2\] per record: raw bytes cannot tell"
     ):
         load_data(str(tmp_path), graph)
+
+
+def test_a_file_holds_the_bytes_of_record_after_record(tmp_path: Path) -> None:
+    path = tmp_path / "records.raw"
+    path.write_bytes(b"".join(a.tobytes() + b.tobytes() for a, b in zip(A, B, strict=True)))
+    data = load_data(str(path), graph_of_two(), limit=5)
+    np.testing.assert_array_equal(data.records["a"], A[:5])
+    np.testing.assert_array_equal(data.records["b"], B[:5])
+
+
+def test_a_file_of_bytes_refuses_half_a_record(tmp_path: Path) -> None:
+    path = tmp_path / "records.bin"
+    path.write_bytes(A.tobytes()[:-1])
+    with pytest.raises(DataError, match=r"holds 191 bytes, no whole number of records of 16 bytes"):
+        load_data(str(path), graph_of_one())
