@@ -178,8 +178,10 @@ def seen(
     records: Records,
     batch: int,
     progress: Progress | None = None,
+    judge_readers: bool = False,
 ) -> dict[Value, Seen]:
-    """Run a model's main graph over all records and return what each of some tensors held.
+    """Run a model's main graph over all records and return what each of some tensors held, with
+    ``judge_readers`` also the range that saturating readers judge best.
 
     Raises QuantizeError where NaN appears, or infinity that comes from no constant.
     """
@@ -189,7 +191,8 @@ def seen(
         value: Seen(most=most, is_endless=value in endless, rows=_rows(value, endless))
         for value in values
     }
-    saturated = {v: one for v in values if v not in endless and (one := Saturated.of(v))}
+    judged = [value for value in values if judge_readers and value not in endless]
+    saturated = {value: one for value in judged if (one := Saturated.of(value))}
     for _, arrays in watched(model, values, records, batch, progress, endless):
         for value, batch_of_it in zip(values, arrays, strict=True):
             found[value].add(batch_of_it)

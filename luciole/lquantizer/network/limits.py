@@ -64,7 +64,8 @@ class Limits:
             return
         self._records = check_records(model.graph, records) if left or unseen else self._records
         if left:
-            found = seen(model, left, records, batch, progress)
+            by_readers = self.rule_name == "mse"
+            found = seen(model, left, records, batch, progress, by_readers)
             self._seen |= {value.name: one for value, one in found.items()}
         if unseen:
             self._seen |= seen_inside(model, unseen, records, batch)
@@ -97,7 +98,7 @@ class Limits:
     def is_judged_as_read(self, value: Value, dtype: TensorType) -> bool:
         """Return whether what saturating readers make of a tensor decided how far it reaches."""
         found = self._seen.get(value.name) if self._given(value) is None else None
-        return self.rule_name == "mse" and found is not None and found.judged(dtype) is not None
+        return found is not None and found.judged(dtype) is not None
 
     def _given(self, value: Value) -> TensorRange | None:
         return None if self.given is None else self.given.tensors.get(value.name)
