@@ -8,7 +8,6 @@ import re
 import shlex
 import subprocess
 import sys
-from argparse import ArgumentParser
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,8 +17,7 @@ import pytest
 from docs.generate.hooks import PARTS
 from docs.generate.programs import own_name
 from luciole.importers.reader import readers
-from luciole.tools import minifloat
-from luciole.tools.common.command import DESCRIBE, Described, with_dashes
+from luciole.tools.common.command import with_dashes
 from luciole.tools.main import PROGRAMS, parser_of
 from tests.compiler_support import needs_compiler
 
@@ -91,18 +89,9 @@ def test_commands_are_understood(document: str) -> None:
         name = next((n for n in NAMES if words[: len(n.split())] == n.split()), None)
         if name is not None:
             rest = words[len(name.split()) :]
-            parser_that_reads(NAMES[name], rest).parse_args(with_dashes(rest))
+            parser_of(NAMES[name]).parse_args(with_dashes(rest))
         elif words[:2] == ["python3", "-m"] and words[2] not in INSTALLED:
             assert find_spec(words[2]) is not None, command
-
-
-def parser_that_reads(program: str, words: list[str]) -> ArgumentParser:
-    """The parser of a program; one scheme of ``quantize`` has its own."""
-    if program != "quantize" or "minifloat" not in words:
-        return parser_of(program)
-    with pytest.raises(Described) as found:
-        minifloat.main(DESCRIBE)
-    return found.value.parser
 
 
 def test_commands_are_found() -> None:

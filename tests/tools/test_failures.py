@@ -155,10 +155,10 @@ def test_programs_refuse_what_is_no_model(
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"encode_bits": "0"}, "--encode_bits is 0: 1 to 4 are possible"),
-        ({"encode_bits": "5"}, "--encode_bits is 5: 1 to 4 are possible"),
-        ({"input_bits": "9"}, "--input_bits is 9: 1 to 8 are possible"),
-        ({"weight_bits": "0"}, "--weight_bits is 0: 1 to 4 are possible"),
+        ({"encode_bits": "0"}, "argument --encode-bits: 0: 1 to 4 are possible"),
+        ({"encode_bits": "5"}, "argument --encode-bits: 5: 1 to 4 are possible"),
+        ({"input_bits": "9"}, "argument --input-bits: 9: 1 to 8 are possible"),
+        ({"weight_bits": "0"}, "argument --weight-bits: 0: 1 to 4 are possible"),
         ({"output_model": "answer.pt"}, "answer.pt: can write .circle, .tflite and .onnx, not .pt"),
         ({"output_model": "answer.tflite"}, "answer.tflite: only .circle holds layers"),
         ({"calibration": "0"}, "--calibration is 0: at least 1 record is needed"),

@@ -201,7 +201,7 @@ def test_fine_tuning_trains_on_all_records_whatever_calibration_takes(
     lines = [line for line in outcome.err.splitlines() if line.startswith("data: ")]
     assert [re.findall(r"\[(\d+),20\]", line) for line in lines] == [["46"], [], ["400"]]
     assert lines[1] == "data: 30 records teach, 16 judge the file"
-    assert lines[2].endswith("(fine-tuning)")
+    assert lines[2].endswith("(training)")
 
 
 def test_automatic_widths_are_fine_tuned_in_a_file_no_larger(capsys: Capture, folder: Path) -> None:
@@ -320,7 +320,7 @@ def test_lquantizer_refuses_what_cannot_be_trained_before_the_fit(
     graph = model.graph
     graph.outputs = [graph.append(Ceil(graph.outputs[0]), "whole").output]
     luciole.save(model, "model.circle")
-    monkeypatch.setattr(lquantizer, "_quantized", None)
+    monkeypatch.setattr(luciole.api, "quantize", None)
     text = attempt(capsys, "--finetune", "1").error(3)
     assert text.startswith("cannot fine-tune CEIL (1x): Ceil 'whole' has no form that can be tr")
     assert not Path("answer.circle").exists()
@@ -330,21 +330,24 @@ def test_lquantizer_refuses_what_cannot_be_trained_before_the_fit(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("--target_size 9", "--auto_bits goes with one of --target_size SIZE and --target_drop"),
+        ("--target_size 9", "--auto-bits goes with one of --target-size SIZE and --target-drop"),
         ("--auto_bits --target_size 9kg", "argument --target-size: '9kg' is no size: write 60000"),
-        ("--auto_bits --target_size 9 --target_drop 1", "--auto_bits goes with one of "),
-        ("--auto_bits --target_size 9 --weights_only", "--auto_bits goes with --method fit and "),
-        ("--auto_bits --target_drop 1 --method published", "--auto_bits goes with --method fit"),
-        ("--weights_only --method published", "--weights_only and --unroll_lstm go with --method"),
-        ("--unroll_lstm --method published", "--weights_only and --unroll_lstm go with --method"),
-        ("--update gradient", "--update and --initialisation go with --method published"),
-        ("--initialisation greedy", "--update and --initialisation go with --method published"),
+        ("--auto_bits --target_size 9 --target_drop 1", "--auto-bits goes with one of "),
+        ("--auto_bits --target_size 9 --weights_only", "--auto-bits goes with --method fit and "),
+        ("--auto_bits --target_drop 1 --method published", "--auto-bits goes with --method fit"),
+        ("--weights_only --method published", "--weights-only goes with --method fit"),
+        ("--unroll_lstm --method published", "--unroll-lstm goes with --method fit"),
+        ("--update gradient", "--update goes with --method published"),
+        ("--initialisation greedy", "--initialisation goes with --method published"),
         ("--finetune 0", "--finetune is 0: at least 1 epoch is needed"),
         ("--mirror", "--mirror goes with --finetune EPOCHS"),
-        ("--auto_bits --target_size 9 --encode_bits 2", "--auto_bits finds the widths: --encode_b"),
-        ("--encode_bits two", "--encode_bits two: encode_bits is 'two': a number or a pair such"),
-        ("--encode_bits w5a4", "--encode_bits w5a4: weight bits are 5: 1 to 4 are possible"),
-        ("--encode_bits 0", "--encode_bits is 0: 1 to 4 are possible"),
+        ("--auto_bits --target_size 9 --encode_bits 2", "--auto-bits finds the widths: --encode-b"),
+        (
+            "--encode_bits two",
+            "argument --encode-bits: encode_bits is 'two': a number or a pair",
+        ),
+        ("--encode_bits w5a4", "argument --encode-bits: weight bits are 5: 1 to 4 are possible"),
+        ("--encode_bits 0", "argument --encode-bits: 0: 1 to 4 are possible"),
         ("--labels y", "--labels goes with --finetune EPOCHS"),
         ("--checkpoint run.npz", "--checkpoint goes with --finetune EPOCHS"),
         ("--finetune 1 --resume", "--resume goes with --checkpoint FILE"),

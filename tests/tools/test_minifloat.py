@@ -51,7 +51,7 @@ def test_bits_that_are_searched(folder: Path, capsys: pytest.CaptureFixture[str]
         ("", "takes exponent and mantissa, or target_drop"),
         ("--exponent 5 --mantissa 5 --labels data.npz:y_train", "--labels goes with --search"),
         ("--exponent 5 --mantissa 5 --target-drop 1", "--target-drop goes with --search"),
-        ("--search", "learn from data: give --data"),
+        ("--search", "learns from data: give --data"),
     ],
 )
 def test_what_does_not_go_together_is_refused(

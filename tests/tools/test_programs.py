@@ -83,7 +83,7 @@ def test_help_imports_nothing_heavy() -> None:
         (["import", "m.tflite"], "the following arguments are required: -o/--output"),
         (["dump"], "the following arguments are required: MODEL"),
         (["verify", "a", "b"], "unrecognized arguments: b"),
-        (["quantize"], "the following arguments are required: MODEL"),
+        (["quantize", "--encode_bits", "5"], "argument --encode-bits: 5: 1 to 4 are possible"),
         (["demo", "--calibration", "x"], "argument --calibration: invalid int value: 'x'"),
     ],
 )

@@ -14,8 +14,9 @@ from luciole.ir import Array, Model, TensorType
 from luciole.ir.ops.softmax import Softmax
 from luciole.ir.quantization import stored_parameters
 from luciole.lquantizer import QuantizeError
-from luciole.tools import lquantizer, quantize
+from luciole.tools import lquantizer
 from luciole.tools.main import main
+from luciole.tools.quantizing import program
 from tests.lquantizer.networks import images
 from tests.lquantizer.runs import weights_by_kind
 from tests.networks import network, random
@@ -151,14 +152,14 @@ def test_mixed_bits_are_searched_by_one_command(
         (f"{STATIC} --tune 1 --qat 1", "--tune and --qat do not go together"),
         (f"{STATIC} --mirror", "--mirror goes with --tune EPOCHS or --qat EPOCHS"),
         (f"{STATIC} --labels y_train", "--labels goes with --qat EPOCHS"),
-        (f"{STATIC} --tune_biases", "--tune_biases goes with --tune EPOCHS"),
+        (f"{STATIC} --tune_biases", "--tune-biases goes with --tune EPOCHS"),
         (f"{STATIC} --tune 1 --tune_data 0", "--tune_data is 0: at least 1 record is needed"),
         (f"{STATIC} --tune 1 --tune_data -3", "--tune_data is -3: at least 1 record is needed"),
         (f"{STATIC} --calibration 0", "--calibration is 0: at least 1 record is needed"),
         (f"{STATIC} --calibration -5", "--calibration is -5: at least 1 record is needed"),
         (f"{STATIC} --tune 1 --labels y_train", "--labels goes with --qat EPOCHS"),
-        (f"{STATIC} --qat 1 --tune_weights", "--tune_weights goes with --tune EPOCHS"),
-        (f"{STATIC} --qat 1 --label_weight 0.3", "--label_weight goes with --labels NAME"),
+        (f"{STATIC} --qat 1 --tune_weights", "--tune-weights goes with --tune EPOCHS"),
+        (f"{STATIC} --qat 1 --label_weight 0.3", "--label-weight goes with --labels NAME"),
         (f"{STATIC} --tune 1 --gradient odd", "gradient is 'odd'"),
         (f"{STATIC} --tune 1 --tune_data nothing.npz", "nothing.npz"),
         ("net.tflite -o q.tflite --scheme dynamic --tune 1", "has no thresholds"),
@@ -257,8 +258,8 @@ def test_seconds_are_those_of_training_too(
 ) -> None:
     seconds = iter([100.0, 200.0, 268.0])
     trained: list[float] = []
-    monkeypatch.setattr(quantize, "perf_counter", lambda: next(seconds))
-    monkeypatch.setattr(quantize, "train", lambda *given: trained.append(next(seconds)))
+    monkeypatch.setattr(program, "perf_counter", lambda: next(seconds))
+    monkeypatch.setattr(program, "train", lambda *given: trained.append(next(seconds)))
     assert run(f"{STATIC} --tune 1 --report r.json --no-proof") == 0
     assert trained == [200.0], "between both"
     assert "in 168.0 s" in capsys.readouterr().out

@@ -123,14 +123,28 @@ def test_one_program_takes_every_word_as_a_scheme(
     assert [layer["format"] for layer in report["layers"]] == [word, word]
 
 
-def test_lquantizer_refuses_schemes_that_are_no_levels(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("main", [lquantizer.main, quantize.main])
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("--encode_bits 2", "give one model to quantize: MODEL or --input-model FILE"),
+        ("m --scheme int8 --encode_bits 2", "--encode-bits goes with learned levels, the scheme"),
+        ("m --scheme levels:w2a4 --rounding nearest", "--rounding goes with integers and float16"),
+        (
+            "m --scheme int8 --mantissa 3",
+            "--mantissa goes with minifloats, the scheme is one of in",
+        ),
+        ("m --scheme minifloat:4,4 --spared int8", "--spared goes with learned levels, the scheme"),
+        ("m --scheme int8 --finetune 3", "--finetune goes with learned levels, integers take --tu"),
+        ("m --scheme float16 --qat 3", "--qat: the scheme has no thresholds that could be trained"),
+        ("m --scheme minifloat:4,4 --mirror", "--mirror goes with --tune EPOCHS or --qat EPOCHS"),
+    ],
+)
+def test_both_programs_refuse_an_option_that_does_not_go_with_the_scheme(
+    main: Callable[..., int], words: str, sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    files = ["net.circle", "-o", str(tmp_path / "q.circle"), "--data", "x.npy"]
-    assert lquantizer.main([*files, "--scheme", "int8"]) == 2
-    assert "--scheme int8: these are no levels" in capsys.readouterr().err
-    assert lquantizer.main([*files[1:], "--encode_bits", "2"]) == 2
-    assert "give one model to quantize: MODEL or --input_model FILE" in capsys.readouterr().err
+    assert main([*words.split(), "-o", "q.circle", "--data", "x.npy"]) == 2
+    assert sentence in capsys.readouterr().err
 
 
 def test_the_viewer_shows_the_words_of_ten_layers() -> None:

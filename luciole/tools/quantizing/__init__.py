@@ -1,0 +1,1 @@
+"""``luciole quantize`` and ``lquantizer``: one program, under two names."""

@@ -1,0 +1,358 @@
+"""Declare the options of ``luciole quantize`` and ``lquantizer``, and what each one goes with."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any
+
+from luciole.tools.common.command import (
+    UsageError,
+    a_model,
+    add_calibration,
+    add_common,
+    add_custom,
+    add_data_bounds,
+    add_metric,
+    add_preprocess,
+    add_strip_names,
+    byte_count,
+)
+from luciole.tools.proving.options import add_proof
+
+DROP = 1.0
+"""Points that may be lost where nothing else is said."""
+
+
+class Kind(Enum):
+    """What a scheme stores numbers as, in the words of ``--help``."""
+
+    LEVELS = "learned levels"
+    INTEGERS = "integers and float16"
+    MINIFLOATS = "minifloats"
+
+
+class Group:
+    """A group of options that go with one kind of scheme, or with all."""
+
+    def __init__(
+        self, parser: argparse.ArgumentParser, title: str, kind: Kind | None = None
+    ) -> None:
+        self.inner = parser.add_argument_group(title)
+        self._kind = kind
+        self._kinds: dict[str, Kind] = parser.get_default("kinds")
+
+    def add(self, *names: str, **declared: Any) -> None:
+        """Declare an option."""
+        action = self.inner.add_argument(*names, **declared)
+        if self._kind is not None:
+            self._kinds[action.dest] = self._kind
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare all options."""
+    parser.set_defaults(kinds={})
+    _add_files(parser)
+    _add_schemes(parser)
+    _add_levels(parser)
+    _add_integers(parser)
+    _add_minifloats(parser)
+    _add_data(parser)
+    _add_training(parser)
+    add_proof(parser)
+    add_data_bounds(parser)
+    add_custom(parser)
+    add_common(parser)
+
+
+def check_kind(arguments: argparse.Namespace, kind: Kind) -> None:
+    """Refuse options that go with another kind of scheme. Raises UsageError."""
+    for name, own in arguments.kinds.items():
+        if own is not kind and is_chosen(arguments, name):
+            option = dashed(name)
+            raise UsageError(f"{option} goes with {own.value}, the scheme is one of {kind.value}")
+
+
+def refuse(arguments: argparse.Namespace, names: Sequence[str], sentence: str) -> None:
+    """Refuse the first of some options that is there: a sentence names it at ``{}``. Raises
+    UsageError.
+    """
+    for name in names:
+        if is_chosen(arguments, name):
+            raise UsageError(sentence.format(dashed(name)))
+
+
+def is_chosen(arguments: argparse.Namespace, name: str) -> bool:
+    """Return whether an option was typed: 0 is a choice, too."""
+    value = vars(arguments)[name]
+    return value is not None and value is not False
+
+
+def dashed(name: str) -> str:
+    """Spell an argument as the option that people type."""
+    return "--" + name.replace("_", "-")
+
+
+def _add_files(parser: argparse.ArgumentParser) -> None:
+    files = Group(parser, "files")
+    files.add("model", nargs="?", metavar="MODEL", help=a_model())
+    files.add("--input-model", metavar="FILE", help="the same")
+    files.add("-o", "--output", "--output-model", metavar="FILE", help="the file to write")
+    files.add(
+        *("--data", "--input-data"),
+        metavar="DATA",
+        help="unlabelled records: ONE's HDF5, .npz[:array], .npy, a folder, a list file",
+    )
+    add_strip_names(files.inner)
+    files.add("--report", metavar="FILE", help="also write the report as JSON")
+
+
+def _add_schemes(parser: argparse.ArgumentParser) -> None:
+    """Declare what is done: a scheme for a float network, or a change of the integers that are
+    there, and what single layers become.
+    """
+    schemes = Group(parser, "what layers become")
+    one_of = schemes.inner.add_mutually_exclusive_group()
+    one_of.add_argument(
+        "--scheme",
+        metavar="SCHEME",
+        help="the format of layers: int:w8a8 (or int8), uint:w8a8 (uint8), int:w4a8, int:w8a16 "
+        "(int16x8), int:w4a16 (all learn from --data), dynamic:int8 (dynamic), dynamic:int4, "
+        "weights:int8 (weights), weights:int4, float16, even:w4a4 (evenly spaced levels), "
+        "levels:w2a4, minifloat:4,4; or learned (levels of --encode_bits, the default), mixed (4 "
+        "or 8 bits, or more, layer by layer), from_fake_quant (with --data or without), minifloat",
+    )
+    one_of.add_argument(
+        "--simulate",
+        action="store_true",
+        help="let a network of integers compute with floats between QUANTIZE and DEQUANTIZE",
+    )
+    one_of.add_argument(
+        "--requantize",
+        metavar="TYPE",
+        help="give a network of 8-bit integers the other ones: uint8 or int8",
+    )
+    schemes.add(
+        "--config",
+        metavar="FILE.json",
+        help="schemes, and bits of learned levels, of single layers; or a recipe of AI Edge "
+        "Quantizer or a configuration of ONE, as it is",
+    )
+    schemes.add("--recipe", dest="config", help=argparse.SUPPRESS)  # its old name
+    schemes.add(
+        "--target-drop",
+        type=float,
+        metavar="POINTS",
+        help="with --auto_bits, --scheme mixed and --search: what may be lost (default "
+        f"{DROP:g} point of the answers that change; with --labels of right ones, without classes "
+        "percent of the variance, with --metric in its unit)",
+    )
+    schemes.add("--seed", type=int, help="seed of everything random (default 0)")
+
+
+def _add_levels(parser: argparse.ArgumentParser) -> None:
+    levels = Group(parser, Kind.LEVELS.value, Kind.LEVELS)
+    levels.add(
+        "--encode-bits",
+        type=_levels,
+        metavar="1-4",
+        help="bits of inputs and weights (default 3), or a word such as levels:w2a4 (recommended) "
+        "or even:w4a4",
+    )
+    levels.add(
+        "--input-bits", type=_input_bits, metavar="1-8", help="bits of inputs, where they differ"
+    )
+    levels.add("--weight-bits", type=_weight_bits, metavar="1-4", help="bits of weights, likewise")
+    levels.add("--auto-bits", action="store_true", help="as many bits for each layer as pay")
+    levels.add(
+        "--target-size",
+        type=byte_count,
+        metavar="SIZE",
+        help="with --auto_bits: the largest file, such as 60KB or 1.5MiB",
+    )
+    levels.add(
+        "--weights-only", action="store_true", help="float inputs, written as ONE's BCQ layers"
+    )
+    levels.add(
+        "--uniform", action="store_true", help="evenly spaced levels: one step for each output"
+    )
+    levels.add(
+        "--spared",
+        metavar="SCHEME",
+        help="what layers become that get no levels: float, int8, dynamic, ... (default "
+        f"{parser.get_default('default_spared')})",
+    )
+    levels.add(
+        "--all-layers",
+        action="store_true",
+        help="also the first convolution, dense layers behind convolutions, and the weights of "
+        "depthwise and transposed ones",
+    )
+    levels.add(
+        "--method",
+        choices=("fit", "published"),
+        help="keep each layer's output close (fit, default), or the published baseline",
+    )
+    levels.add(
+        "--update",
+        choices=("gradient", "least_squares"),
+        help="published only: how bases move, by gradient steps (default) or solved at once",
+    )
+    levels.add(
+        "--initialisation",
+        choices=("random", "greedy", "uniform"),
+        help="published only: first bases (default random)",
+    )
+    levels.add(
+        "--unroll-lstm", action="store_true", help="turn LSTMs into dense layers and quantize those"
+    )
+
+
+def _add_integers(parser: argparse.ArgumentParser) -> None:
+    integers = Group(parser, Kind.INTEGERS.value, Kind.INTEGERS)
+    integers.add(
+        "--compatible",
+        metavar="TOOL",
+        help="one: the numbers of Samsung ONE's quantizer (schemes uint8, int16, weights, "
+        "weights_int16; granularity channel or layer)",
+    )
+    integers.add(
+        "--sensitivity",
+        action="store_true",
+        help="write no model, but say what each layer loses: alone, and the others without it",
+    )
+    integers.add("--granularity", help="scales of weights: channel (default) or tensor")
+    integers.add(
+        "--ranges",
+        metavar="RULE",
+        help="what tensors' integers reach: mse (default), min_max, percentile[:99.99], "
+        "moving_average[:0.99], record_percentile[:99], entropy",
+    )
+    integers.add(
+        "--save-ranges", metavar="FILE", help="write every tensor's range as JSON, to be edited"
+    )
+    integers.add(
+        "--ranges-from",
+        action="append",
+        metavar="FILE",
+        help="use ranges of such a file; given several times, they are merged. With --rounding "
+        "nearest no data are needed",
+    )
+    integers.add("--rounding", help="of weights: output_aware (default) or nearest")
+    integers.add(
+        "--rescale",
+        help="channels between two layers: auto (default: whatever is best), none, weights, peaks, "
+        "equal",
+    )
+    integers.add(
+        "--symmetric",
+        action="store_true",
+        default=None,
+        help="tensors on both sides of 0 reach equally far on both, their zero point is in the "
+        "middle",
+    )
+    integers.add("--input-type", help="of the file's inputs: float32 (default), int8, uint8, int16")
+    integers.add("--output-type", help="of its outputs, likewise")
+
+
+def _add_minifloats(parser: argparse.ArgumentParser) -> None:
+    floats = Group(parser, Kind.MINIFLOATS.value, Kind.MINIFLOATS)
+    floats.add("--exponent", type=int, metavar="BITS", help="bits of exponents, 2 to 7")
+    floats.add("--mantissa", type=int, metavar="BITS", help="bits of mantissas, 1 to 16")
+    text = "a power of two for each tensor, learned from --data"
+    floats.add("--scaled", action="store_true", help=text)
+    text = "round what layers read, not what every operator gives"
+    floats.add("--layers-only", action="store_true", help=text)
+    text = "try numbers of bits and take the fewest that lose at most --target-drop"
+    floats.add("--search", action="store_true", help=text)
+    floats.add("--per-layer", action="store_true", help="then take bits from single layers as well")
+
+
+def _add_data(parser: argparse.ArgumentParser) -> None:
+    data = Group(parser, "data")
+    add_preprocess(data.inner)
+    add_calibration(data.inner)
+    data.add(
+        "--labels",
+        metavar="NAME",
+        help="an array or FILE: class numbers to judge a choice of bits by, and to train with "
+        "(--finetune, --qat); anything for --metric",
+    )
+    add_metric(data.inner)
+
+
+def _add_training(parser: argparse.ArgumentParser) -> None:
+    title = "training (needs the extra tensorflow; no labels needed)"
+    both = Group(parser, title)
+    both.add(
+        "--finetune", type=int, metavar="EPOCHS", help="train the learned layers (also: --tune)"
+    )
+    both.add("--tune", type=int, metavar="EPOCHS", help="of integers, train thresholds alone")
+    both.add("--qat", type=int, metavar="EPOCHS", help="of integers, train weights too")
+    both.add(
+        *("--tune-data", "--finetune-data"),
+        metavar="N|DATA",
+        help="records to train on: the first N of --data, or others (default: all of --data)",
+    )
+    both.add(
+        "--labelled-output", metavar="NAME", help="of several outputs, the one that --labels are of"
+    )
+    both.add(
+        "--learning-rate",
+        type=float,
+        help="of levels: by bits, 4e-3 down to 1e-5, and lower where short trials say so; of "
+        "thresholds, in units of the calibrated ones",
+    )
+    both.add("--shift", type=int, metavar="PIXELS", help="move images at random, at most")
+    both.add("--mirror", action="store_true", help="turn images left to right at random")
+    levels = Group(parser, "training of learned levels", Kind.LEVELS)
+    text = "tensors that shall be alike too, by shell pattern"
+    levels.add("--hints", metavar="PATTERN", help=text)
+    levels.add("--checkpoint", metavar="FILE", help="written after each epoch")
+    levels.add("--resume", action="store_true", help="go on from the checkpoint")
+    integers = Group(parser, "training of integers", Kind.INTEGERS)
+    text = "--tune: a multiplier for each weight, too"
+    integers.add("--tune-weights", action="store_true", help=text)
+    integers.add("--tune-biases", action="store_true", help="--tune: biases, too")
+    text = "--qat: the labels' share (default 0.5)"
+    integers.add("--label-weight", type=float, help=text)
+    integers.add(
+        "--gradient",
+        help="what moves thresholds: step (default: rounding, too) or clip (what is cut off alone)",
+    )
+    integers.add("--loss", help="of classes: kl (default) or rmse (of logits)")
+    text = "begin N times anew with the full learning rate"
+    integers.add("--restarts", type=int, metavar="N", help=text)
+
+
+def _levels(text: str) -> int | str:
+    """Read a number of bits, or a word such as levels:w2a4 as it is. Raises ArgumentTypeError."""
+    from luciole.lquantizer.assignment.layer_format import levels_format
+    from luciole.lquantizer.errors import QuantizeError
+
+    if text.isdecimal():
+        return _weight_bits(text)
+    try:
+        levels_format(text)
+    except QuantizeError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
+
+
+def _weight_bits(text: str) -> int:
+    from luciole.ir.ops.lq_fully_connected import MAX_WEIGHT_BITS
+
+    return _bits(text, MAX_WEIGHT_BITS)
+
+
+def _input_bits(text: str) -> int:
+    from luciole.ir.ops.lq_fully_connected import MAX_INPUT_BITS
+
+    return _bits(text, MAX_INPUT_BITS)
+
+
+def _bits(text: str, most: int) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= most:
+        raise argparse.ArgumentTypeError(f"{text}: 1 to {most} are possible")
+    return int(text)
