@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from numpy.typing import ArrayLike
+
+from luciole.importers.extents import Settled
 from luciole.importers.imported import Imported
 from luciole.importers.reader import named, reader_of
 from luciole.ir import Model
@@ -13,17 +17,30 @@ from luciole.ir.findings import Finding
 Path_ = str | os.PathLike[str]
 
 
-def load(path: Path_, batch: int | None = None, *, unroll: bool = False) -> Model:
+def load(
+    path: Path_,
+    batch: int | None = None,
+    *,
+    shapes: Mapping[str, Sequence[int | None]] | None = None,
+    dims: Mapping[str, int] | None = None,
+    constants: Mapping[str, ArrayLike] | None = None,
+    unroll: bool = False,
+) -> Model:
     """Load a model from a file or folder of any kind that ``luciole.importers`` reads.
 
-    The content decides. Inputs whose first extent is open get that of ``batch``. ``unroll``
-    has recurrent layers of a Keras file step by step, so that they can be quantized and trained.
+    The content decides. Inputs whose first extent is open get that of ``batch``; ``shapes`` settle
+    open extents by input (None for one that stays open), ``dims`` by the names that ONNX files give
+    extents, and ``constants`` take the places of inputs; ONNX graphs have all that before they are
+    imported. ``unroll`` has recurrent layers of a Keras file step by step, so that they can be
+    quantized and trained.
     Constants of circle and TFLite files are views of the file's bytes: of a copy, or from 64 MB on
     of the mapped file, which nobody may write to meanwhile. Raises FormatError when
     no reader recognises it, it is damaged or cannot be unrolled, LucioleError when it cannot be
-    read or an extra is missing, and ShapeError where operators do not take the batch size.
+    read or an extra is missing, and ShapeError for extents that the model has already and where
+    operators do not take them.
     """
-    imported = read(path, batch, unroll=unroll)
+    settled = Settled(batch, shapes or {}, dims or {}, constants or {})
+    imported = read(path, settled, unroll=unroll)
     with named(Path(path)):
         return imported.sound()
 
@@ -34,11 +51,11 @@ def load_with_findings(path: Path_) -> tuple[Model, list[Finding]]:
     return imported.model, imported.findings
 
 
-def read(path: Path_, batch: int | None = None, *, unroll: bool = False) -> Imported:
+def read(path: Path_, settled: Settled | None = None, *, unroll: bool = False) -> Imported:
     """Read a file or folder, with everything that is wrong with it. Raises what ``load`` does but
     for a model that has errors.
     """
     reader = reader_of(Path(path))
     if unroll:
-        return reader.read_unrolled(Path(path), batch)
-    return reader.read(Path(path)) if batch is None else reader.read_for(Path(path), batch)
+        return reader.read_unrolled(Path(path), settled or Settled())
+    return reader.read_for(Path(path), settled) if settled else reader.read(Path(path))

@@ -20,6 +20,7 @@ from luciole.schema.errors import FormatError, LucioleError
 from luciole.schema.printable import listed
 
 if TYPE_CHECKING:
+    from luciole.importers.extents import Settled
     from luciole.importers.imported import Imported
 
 STANDARD_INPUT = "standard input"
@@ -69,11 +70,13 @@ class ModelReader(ABC):
         FormatError, with the file's name, where there is no model in it at all.
         """
 
-    def read_for(self, path: Path, batch: int) -> Imported:
-        """Read a file as ``read`` does, for batches of one size. Raises what ``fixed`` does."""
-        return fixed(self.read(path), batch)
+    def read_for(self, path: Path, settled: Settled) -> Imported:
+        """Read a file as ``read`` does, with what is settled of its inputs. Raises what
+        ``extents.settle`` does.
+        """
+        return with_inputs(self.read(path), settled)
 
-    def read_unrolled(self, path: Path, batch: int | None) -> Imported:
+    def read_unrolled(self, path: Path, settled: Settled) -> Imported:
         """Read a file as ``read`` and ``read_for`` do, recurrent layers step by step in place of
         loops. Raises FormatError for kinds that hold their loops as they are.
         """
@@ -84,15 +87,14 @@ class ModelReader(ABC):
         raise FormatError(f"{listed(self.forms)} is read by its path, not from bytes")
 
 
-def fixed(imported: Imported, batch: int) -> Imported:
-    """Give the inputs of a model that was read a batch size where theirs is open.
-
-    Raises ShapeError where operators do not take it.
+def with_inputs(imported: Imported, settled: Settled) -> Imported:
+    """Give the inputs of a model that was read what is settled of them. Raises what
+    ``extents.settle`` does.
     """
-    from luciole.ir.passes.fix_batch import fix_batch
+    from luciole.importers.extents import settle
 
-    if imported.model.graphs:
-        fix_batch(imported.model.graph, batch)
+    if imported.model.graphs and settled:
+        settle(imported.model.graph, settled)
     return imported
 
 

@@ -179,11 +179,8 @@ def test_import_refuses_a_batch_of_nothing(lstm_file: Path, tmp_path: Path) -> N
 def test_a_batch_is_given_to_files_of_any_kind(keras: Any, tmp_path: Path) -> None:
     model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3)])
     luciole.save(from_keras(model), tmp_path / "m.tflite")
-    found = read(tmp_path / "m.tflite", batch=7)
-    assert [v.shape for v in (found.model.graph.inputs[0], found.model.graph.outputs[0])] == [
-        (7, 4),
-        (7, 3),
-    ]
+    graph = luciole.load(tmp_path / "m.tflite", batch=7).graph
+    assert [v.shape for v in (graph.inputs[0], graph.outputs[0])] == [(7, 4), (7, 3)]
 
 
 def test_a_saved_model_with_an_open_batch_says_what_to_do(keras: Any, tmp_path: Path) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from luciole.importers.reader import ModelReader, fixed
+from luciole.importers.reader import ModelReader, with_inputs
 
 if TYPE_CHECKING:
+    from luciole.importers.extents import Settled
     from luciole.importers.imported import Imported
 
 _ARCHIVE = b"PK\x03\x04"
@@ -36,15 +37,14 @@ class KerasReader(ModelReader):
 
         return convert.load(path)
 
-    def read_for(self, path: Path, batch: int) -> Imported:
+    def read_for(self, path: Path, settled: Settled) -> Imported:
         """Convert a file for batches of one size: some layers can only be converted so."""
         from luciole.importers.keras import convert
 
-        return fixed(convert.load(path, batch), batch)
+        return with_inputs(convert.load(path, settled.batch), settled)
 
-    def read_unrolled(self, path: Path, batch: int | None) -> Imported:
+    def read_unrolled(self, path: Path, settled: Settled) -> Imported:
         """Convert a file without loops. Raises what ``convert.load`` does."""
         from luciole.importers.keras import convert
 
-        imported = convert.load(path, batch, unroll=True)
-        return imported if batch is None else fixed(imported, batch)
+        return with_inputs(convert.load(path, settled.batch, unroll=True), settled)

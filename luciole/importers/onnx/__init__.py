@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from luciole.importers.reader import ModelReader
 
 if TYPE_CHECKING:
+    from luciole.importers.extents import Settled
     from luciole.importers.imported import Imported
 
 _VARINT, _BYTES = 0, 2
@@ -35,6 +36,12 @@ class OnnxReader(ModelReader):
         from luciole.importers.onnx import model
 
         return model.load(path)
+
+    def read_for(self, path: Path, settled: Settled) -> Imported:
+        """Read a file whose inputs get extents before nodes are imported: rules see them."""
+        from luciole.importers.onnx import model
+
+        return model.load(path, settled)
 
     def read_bytes(self, data: bytes) -> Imported:
         """Read a file's bytes: its constants are all inside. Raises what ``model.load`` does."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from luciole.importers.extents import Settled
 from luciole.importers.imported import Imported
 from luciole.importers.onnx.building import Budget, Building
 from luciole.importers.onnx.constants import outside_bytes
 from luciole.importers.onnx.element_types import element_type
 from luciole.importers.onnx.errors import RefusedError
+from luciole.importers.onnx.extents import extents_of, open_extents, settle
 from luciole.importers.onnx.extras import restore
 from luciole.importers.onnx.finish import finish, keep_biases, keep_constants, keep_names
 from luciole.importers.onnx.functions import Functions, versions
@@ -28,6 +30,10 @@ if TYPE_CHECKING:
 OLDEST = 6
 """The first operator set that is read."""
 _LONGEST = 200
+_CLOSES = (
+    "luciole import --batch N, --shape NAME=1,3,64,64 or --dim NAME=N gives them sizes (batch=, "
+    "shapes= and dims= of luciole.load)"
+)
 _MOST_LISTED = 100
 """Operators without a form that a sentence lists."""
 SPARE_BYTES, _TIMES = 1 << 30, 5
@@ -36,15 +42,16 @@ it: they are stored, turned, cast and computed with.
 """
 
 
-def load(path: Path) -> Imported:
-    """Import a file, with constants that it keeps in others below its folder.
+def load(path: Path, settled: Settled | None = None) -> Imported:
+    """Import a file, with constants that it keeps in others below its folder, and with what is
+    ``settled`` of its inputs.
 
-    Raises LucioleError where onnx is not installed, FormatError for a damaged file, and
-    UnsupportedError, which lists all operators that have no form here.
+    Raises what ``extents.settle`` does, LucioleError where onnx is not installed, FormatError for a
+    damaged file, and UnsupportedError, which lists all operators that have no form here.
     """
     data = file_bytes(path)
     try:
-        return _imported(_parsed(data), path.parent, len(data))
+        return _imported(_parsed(data), path.parent, len(data), settled=settled)
     except (FormatError, UnsupportedError) as error:
         if isinstance(error, UnsupportedError):
             raise UnsupportedError(f"{path.name}: {error}", error.missing) from None
@@ -80,12 +87,15 @@ def _imported(
     folder: Path | None,
     size: int,
     constants: Mapping[str, Array] | None = None,
+    settled: Settled | None = None,
 ) -> Imported:
     opsets = versions(proto.opset_import)
     if not proto.graph.node and not proto.graph.output:
         raise FormatError("there is no graph in it")
     if opsets.get("", OLDEST) < OLDEST:
         raise UnsupportedError(f"operator set {opsets['']}: {OLDEST} and later are read")
+    if settled:
+        constants = settle(proto.graph, settled)
     size += outside_bytes(proto.graph.initializer, folder)
     budget = Budget(SPARE_BYTES + _TIMES * size)
     nodes = Nodes(Functions(proto.functions), folder, budget)
@@ -125,7 +135,7 @@ def _fill(k: Building, nodes: Nodes, graph: GraphProto, constants: Mapping[str, 
             _add_input(k, nodes, info, scope, constants.get(info.name))
     nodes.run(k, graph.node, scope, [v.name for v in graph.output], names_given(graph))
     if nodes.refused:
-        _refuse(nodes.refused)
+        _refuse(nodes.refused, open_extents(graph))
     outputs = []
     for info in graph.output:
         if info.name not in scope:
@@ -153,8 +163,8 @@ def _add_input(
     if not tensor.HasField("shape"):
         nodes.refuse(f"input {quoted(info.name)}", "it has any number of axes")
         return
-    dims = [d.dim_value if d.HasField("dim_value") else None for d in tensor.shape.dim]
-    if any(n is not None and not 0 <= n < 1 << 31 for n in dims):
+    dims = [n if isinstance(n, int) else None for n in extents_of(info)]
+    if any(n is not None and n >= 1 << 31 for n in dims):
         raise FormatError(f"the input {quoted(info.name)} has the extents {dims}")
     name = k.name(info.name)
     if constant is not None:
@@ -163,12 +173,15 @@ def _add_input(
         scope[info.name] = k.graph.add_input(name, tuple(dims), dtype)
 
 
-def _refuse(refused: Mapping[str, str]) -> None:
-    """Raise UnsupportedError that lists the nodes that have no form here."""
+def _refuse(refused: Mapping[str, str], open_: Sequence[str]) -> None:
+    """Raise UnsupportedError that lists the nodes that have no form here, and the inputs that leave
+    extents open, which may be the reason.
+    """
     listed = [f"{kind} ({reason})" for kind, reason in refused.items()]
     left_out = len(listed) - _MOST_LISTED
     named = [*listed[:_MOST_LISTED], *([f"and {left_out} more"] if left_out > 0 else [])]
-    raise UnsupportedError(f"not imported: {'; '.join(named)}", listed)
+    hint = f". Open extents: {', '.join(open_)}; {_CLOSES}" if open_ else ""
+    raise UnsupportedError(f"not imported: {'; '.join(named)}{hint}", listed)
 
 
 def _sign(model: Model, graph: GraphProto) -> None:

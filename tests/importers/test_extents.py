@@ -1,0 +1,140 @@
+"""Extents and inputs that callers settle while a file is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.ir import Graph, LucioleError, Model, UnsupportedError
+from luciole.ir.errors import FormatError, ShapeError
+from luciole.ir.ops.elementwise_binary import Add
+from luciole.tools.main import main
+from tests.support import data_path
+
+onnx = pytest.importorskip("onnx")
+
+OPEN = ["n", 3, "height", "width"]
+
+
+@pytest.fixture
+def images(tmp_path: Path) -> Path:
+    """A file that turns an image up, by an operator that needs its extents."""
+    return write(tmp_path / "images.onnx", {"x": OPEN}, "up")
+
+
+def write(path: Path, inputs: dict[str, list[Any]], kind: str) -> Path:
+    """Write a network: ``up`` doubles an image, ``times`` multiplies two inputs."""
+    from onnx import TensorProto, helper
+
+    weights = helper.make_tensor("w", TensorProto.FLOAT, [3, 2, 2, 2], np.ones(24))
+    nodes = {
+        "up": helper.make_node("ConvTranspose", ["x", "w"], ["y"], strides=[2, 2]),
+        "times": helper.make_node("Mul", list(inputs), ["y"]),
+    }
+    types = [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in inputs.items()]
+    result = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    constants = [weights] if kind == "up" else []
+    graph = helper.make_graph([nodes[kind]], "g", types, [result], constants)
+    opset = helper.make_opsetid("", 17)
+    onnx.save(helper.make_model(graph, opset_imports=[opset], ir_version=8), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "settled",
+    [
+        {"shapes": {"x": (2, 3, 6, 4)}},
+        {"batch": 2, "dims": {"height": 6, "width": 4}},
+        {"dims": {"n": 2, "height": 6, "width": 4}},
+        {"batch": 2, "shapes": {"x": (None, 3, 6, None)}, "dims": {"width": 4}},
+    ],
+)
+def test_extents_are_known_before_nodes_are_imported(images: Path, settled: Any) -> None:
+    runtime = pytest.importorskip("onnxruntime")
+    graph = luciole.load(images, **settled).graph
+    assert [v.shape for v in (*graph.inputs, *graph.outputs)] == [(2, 3, 6, 4), (2, 2, 12, 8)]
+    x = np.random.default_rng(1).standard_normal((2, 3, 6, 4)).astype(np.float32)
+    (expected,) = runtime.InferenceSession(images).run(None, {"x": x})
+    model = luciole.load(images, **settled)
+    np.testing.assert_allclose(luciole.Interpreter(model).run(x)["y"], expected, rtol=1e-5)
+
+
+def test_what_is_open_and_how_to_close_it_is_said(images: Path) -> None:
+    with pytest.raises(UnsupportedError) as refused:
+        luciole.load(images)
+    text = str(refused.value)
+    assert "ConvTranspose (the shape of 'x' is not known)" in text
+    assert "Open extents: 'x' [n,3,height,width]; luciole import --batch N, --shape" in text
+
+
+def test_one_name_is_one_extent_wherever_it_stands(tmp_path: Path) -> None:
+    path = write(tmp_path / "m.onnx", {"a": ["n", "k"], "b": ["n", "k"]}, "times")
+    graph = luciole.load(path, shapes={"a": (4, 5)}).graph
+    assert [v.shape for v in graph.inputs] == [(4, 5), (4, 5)]
+    with pytest.raises(ShapeError, match="the extent 'k' is to be 5 and 6"):
+        luciole.load(path, shapes={"a": (4, 5), "b": (4, 6)})
+
+
+def test_a_constant_takes_the_place_of_an_input(tmp_path: Path) -> None:
+    path = write(tmp_path / "m.onnx", {"a": [2], "b": [1]}, "times")
+    model = luciole.load(path, constants={"b": [3]})
+    assert [v.name for v in model.graph.inputs] == ["a"]
+    assert luciole.Interpreter(model).run(np.float32([1, 2]))["y"].tolist() == [3, 6]
+
+
+def test_files_of_any_kind_take_shapes_and_constants(tmp_path: Path) -> None:
+    model = Model([])
+    graph = model.add_graph(Graph("main"))
+    a, b = graph.add_input("a", (None, 3)), graph.add_input("b", (3,))
+    graph.outputs = [graph.append(Add(a, b), "y").output]
+    luciole.save(model, tmp_path / "m.circle")
+    read = luciole.load(tmp_path / "m.circle", shapes={"a": (2, 3)}, constants={"b": [1, 2, 3]})
+    assert [v.shape for v in (*read.graph.inputs, *read.graph.outputs)] == [(2, 3), (2, 3)]
+    result = luciole.Interpreter(read).run(np.zeros((2, 3), np.float32))["y"]
+    assert result.tolist() == [[1, 2, 3]] * 2
+
+
+@pytest.mark.parametrize(
+    ("settled", "error", "sentence"),
+    [
+        ({"dims": {"depth": 3}}, FormatError, "no extent has the name 'depth': there are 'n', 'he"),
+        ({"shapes": {"z": (1,)}}, FormatError, "no input has the name 'z': there are 'x'"),
+        ({"shapes": {"x": (1, 4, 6, 4)}}, ShapeError, "only what is open can be settled"),
+        ({"shapes": {"x": (1, 3)}}, ShapeError, "the input 'x' has the shape [?,3,?,?], which"),
+        ({"shapes": {"x": (1, 3, 0, 4)}}, ShapeError, "extent 2 of x is 0: 1 to 2,147,483,647 ar"),
+        ({"constants": {"x": "text"}}, FormatError, "FLOAT32 of the input 'x' has no constants he"),
+        ({"constants": {"x": [1, 2]}}, ShapeError, "the input 'x' has the shape [?,3,?,?], which"),
+    ],
+)
+def test_what_the_file_does_not_take_is_refused(
+    images: Path, settled: Any, error: type[LucioleError], sentence: str
+) -> None:
+    with pytest.raises(error) as refused:
+        luciole.load(images, **settled)
+    assert sentence in str(refused.value)
+
+
+def test_names_of_extents_are_onnx_alone() -> None:
+    with pytest.raises(FormatError, match="ONNX files name extents"):
+        luciole.load(data_path("models/resnet8_fp32.tflite"), dims={"n": 1})
+
+
+def test_a_command_settles_them(
+    images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "m.tflite"
+    words = ["import", str(images), "-o", str(output)]
+    assert main([*words, "--batch", "1", "--shape", "x=?,3,8,-1", "--dim", "width=6"]) == 0
+    assert luciole.load(output).graph.inputs[0].shape == (1, 3, 8, 6)
+    output.unlink()
+    assert main([*words, "--dim", "depth=6"]) == 1
+    assert "no extent has the name 'depth'" in capsys.readouterr().err
+    for wrong in (["--shape", "1,3"], ["--dim", "n=x"], ["--constant", "x=one"]):
+        with pytest.raises(SystemExit) as ended:
+            main([*words, *wrong])
+        assert ended.value.code == 2
+    assert not output.exists()
