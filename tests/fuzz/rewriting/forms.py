@@ -16,6 +16,8 @@ from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
 from luciole.interpreter import Interpreter
 from luciole.ir import Array, Graph, LucioleError, Model, TensorType
+from luciole.ir.ops.elementwise_binary import Add
+from luciole.ir.ops.quantize import Quantize
 from luciole.ir.quantization import affine_of
 from tests.fuzz.rewriting.networks import Records
 
@@ -67,6 +69,22 @@ def of_model(model: Model, records: Records, most: int | None = None) -> Outputs
     interpreter = Interpreter(model)
     interpreter.allocate_tensors()
     return interpreted(interpreter, records, most)
+
+
+def tipped(model: Model, seed: int) -> Model:
+    """Copy a network of floats between QUANTIZE and DEQUANTIZE, each tensor shifted by up to an
+    eighth of its step before it is rounded.
+    """
+    rng, made = np.random.default_rng(seed), model.clone()
+    for op in [op for graph in made.graphs for op in graph.ops if isinstance(op, Quantize)]:
+        affine, graph = affine_of(op.output), op.graph
+        if affine is None or graph is None or op.input.dtype != TensorType.FLOAT32:
+            continue
+        shift = np.float32(rng.uniform(-1 / 8, 1 / 8) * affine.scale.min())
+        constant = graph.add_constant(graph.unique_name("shift"), shift)
+        shifted = graph.insert_before(op, Add(op.input, constant), graph.unique_name("shifted"))
+        op.set_operand(0, shifted.output)
+    return made
 
 
 def litert(content: bytes, graph: Graph, records: Records, most: int) -> Outputs | None:

@@ -79,7 +79,7 @@ class Floor:
         for slot, (name, value) in enumerate(op.named_operands()):
             array = operands[slot]
             if name in op.quant.result.operands and value in self.limits and array is not None:
-                reach = self.limits[value] if len(op.results) > 1 else self.limits[result]
+                reach = self._reach(value if len(op.results) > 1 else result, plain)
                 operands[slot] = evenly(array, reach, plain.tensors)
 
     def _tensor(
@@ -90,8 +90,14 @@ class Floor:
             return array
         if plain.minifloat is not None:
             return minifloat(array, *plain.minifloat)
-        limits = reach or self.limits[value]
+        limits = reach or self._reach(value, plain)
         return array if plain.tensors is None else evenly(array, limits, plain.tensors)
+
+    def _reach(self, value: Value, plain: Plain) -> tuple[float, float]:
+        """Return how far a tensor's integers reach, equally far on both sides of 0 if asked for."""
+        low, high = self.limits[value]
+        peak = max(-low, high)
+        return (-peak, peak) if plain.symmetric and low < 0 < high else (low, high)
 
     def _read(
         self, op: Op, operands: list[Array | None], weights: Array | None, plain: Plain

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,15 @@ import numpy as np
 class Plain:
     """How finely a scheme rounds at the least: bits of weights (0: half precision), bits of all
     tensors between operators, and bits of what layers read, None where these stay float.
-    ``minifloat`` are bits of exponent and mantissa of everything instead.
+    ``minifloat`` are bits of exponent and mantissa of everything instead. Tensors on both sides of
+    0 may be ``symmetric``.
     """
 
     weights: int = 8
     tensors: int | None = None
     inputs: int | None = None
     minifloat: tuple[int, int] | None = None
+    symmetric: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,8 @@ def _uniform(rng: np.random.Generator, name: str, plain: Plain) -> Scheme:
     if name == "mixed":
         return Scheme(name, {"scheme": name, "target_drop": float(rng.integers(1, 4))}, plain)
     way = {k: _OWN[name] if v == "own" else v for k, v in way.items()}
-    return Scheme(name, {"scheme": name, **way}, plain)
+    symmetric = bool(way.get("symmetric"))
+    return Scheme(name, {"scheme": name, **way}, replace(plain, symmetric=symmetric))
 
 
 def _learned(rng: np.random.Generator) -> Scheme:
