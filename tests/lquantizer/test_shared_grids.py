@@ -15,7 +15,7 @@ from luciole.importers import from_bytes
 from luciole.interpreter import Interpreter
 from luciole.ir import Array, Graph, Model, Op, TensorType, Value
 from luciole.ir.ops.activations import Logistic, Relu, Tanh
-from luciole.ir.ops.elementwise_binary import Add, Mul
+from luciole.ir.ops.elementwise_binary import Add, Maximum, Minimum, Mul
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.reshape import Reshape
 from luciole.ir.ops.split import Split
@@ -234,3 +234,25 @@ def test_terms_of_16_bits_reach_as_far_as_the_sum_s_integers_do() -> None:
     grids = choose_grids(graph, types, lambda v, _: reach.get(v.name, (-1.0, 1.0)), {}, {})
     (y,) = (op.output for op in graph.ops if op.name == "y")
     assert grids.tensors[y].range[1] == pytest.approx(3.0, rel=1e-4)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize(("kind", "limit"), [(Minimum, -0.5), (Maximum, 1.5)])
+def test_a_result_beyond_what_an_operand_s_fixed_integers_reach_has_integers_of_its_own(
+    scheme: str, kind: type[Minimum | Maximum], limit: float
+) -> None:
+    """LOGISTIC's integers reach from 0 to 1; its minimum with -0.5 lies below."""
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    x = graph.add_input("x", (1, 8))
+    weights = graph.add_constant("w", random(4, 6, 8))
+    y = graph.append(FullyConnected(x, weights, None), "y").output
+    gate = graph.append(Logistic(y), "gate").output
+    bound = graph.add_constant("bound", np.float32(limit))
+    graph.outputs = [graph.append(kind(gate, bound), "bounded").output]
+    records = random(5, 40, 8)
+    result = luciole.quantize(model, records, scheme=scheme)
+    written = to_bytes(result.model, "tflite")
+    answers = Interpreter(from_bytes(written)).run(records[:1])["bounded"]
+    np.testing.assert_allclose(answers, limit, atol=0.01)
+    np.testing.assert_allclose(litert(written, [records[:1]])[0], answers, atol=1e-6)

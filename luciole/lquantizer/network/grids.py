@@ -315,11 +315,22 @@ def _bind(op: Op, groups: dict[Value, _Group], dtype: TensorType) -> None:
         _join(groups, groups[results[0]], [groups[result]])
     operands = [op.operands[use.slot] for use in _bound(op)]
     named = [groups[v] for v in operands if v is not None and v in groups]
-    others = list(dict.fromkeys(group for group in named if group.dtype == dtype))
+    own = groups[results[0]]
+    others = [group for group in dict.fromkeys(named) if group.dtype == dtype]
+    if len(operands) > 1:
+        others = [group for group in others if group.fixed is None or _holds(group.fixed, own)]
     if len(others) == 1:
         _join(groups, groups[results[0]], others)
     elif others:
         _join_several(groups, groups[results[0]], others)
+
+
+def _holds(fixed: Affine, group: _Group) -> bool:
+    """Return whether fixed integers reach as far as a result that other operands widen: a minimum
+    of a LOGISTIC and -0.5 does not lie in 0 to 1.
+    """
+    (low, high), step = range_of(fixed), float(fixed.scale.max())
+    return low - step <= group.limits[0] and group.limits[1] <= high + step
 
 
 def _bound(op: Op) -> list[Use]:
