@@ -83,7 +83,7 @@ def test_a_constant_takes_the_place_of_an_input(tmp_path: Path) -> None:
     path = write(tmp_path / "m.onnx", {"a": [2], "b": [1]}, "times")
     model = luciole.load(path, constants={"b": [3]})
     assert [v.name for v in model.graph.inputs] == ["a"]
-    assert luciole.Interpreter(model).run(np.float32([1, 2]))["y"].tolist() == [3, 6]
+    assert luciole.Interpreter(model).run(np.array([1, 2], np.float32))["y"].tolist() == [3, 6]
 
 
 def test_files_of_any_kind_take_shapes_and_constants(tmp_path: Path) -> None:

@@ -248,7 +248,7 @@ def test_a_result_beyond_what_an_operand_s_fixed_integers_reach_has_integers_of_
     weights = graph.add_constant("w", random(4, 6, 8))
     y = graph.append(FullyConnected(x, weights, None), "y").output
     gate = graph.append(Logistic(y), "gate").output
-    bound = graph.add_constant("bound", np.float32(limit))
+    bound = graph.add_constant("bound", np.array(limit, np.float32))
     graph.outputs = [graph.append(kind(gate, bound), "bounded").output]
     records = random(5, 40, 8)
     result = luciole.quantize(model, records, scheme=scheme)

@@ -177,6 +177,11 @@ def _add_levels(parser: argparse.ArgumentParser) -> None:
     levels.add(
         "--uniform", action="store_true", help="evenly spaced levels: one step for each output"
     )
+    _add_extent_of_levels(parser, levels)
+
+
+def _add_extent_of_levels(parser: argparse.ArgumentParser, levels: Group) -> None:
+    """Declare which layers get levels, what the others become, and by what method."""
     levels.add(
         "--spared",
         metavar="SCHEME",

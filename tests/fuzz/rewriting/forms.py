@@ -80,7 +80,7 @@ def tipped(model: Model, seed: int) -> Model:
         affine, graph = affine_of(op.output), op.graph
         if affine is None or graph is None or op.input.dtype != TensorType.FLOAT32:
             continue
-        shift = np.float32(rng.uniform(-1 / 8, 1 / 8) * affine.scale.min())
+        shift = np.array(rng.uniform(-1 / 8, 1 / 8) * affine.scale.min(), np.float32)
         constant = graph.add_constant(graph.unique_name("shift"), shift)
         shifted = graph.insert_before(op, Add(op.input, constant), graph.unique_name("shifted"))
         op.set_operand(0, shifted.output)
