@@ -74,7 +74,7 @@ def settle(graph: Graph, settled: Settled) -> None:
 
 
 def named(known: Mapping[str, T], name: str, kind: str) -> T:
-    """Return the entry of a name. Raises FormatError, with the names of all, where there is none."""
+    """Return the entry of a name. Raises FormatError, with all names, where there is none."""
     if name not in known:
         listed = ", ".join(map(quoted, known)) or "none"
         raise FormatError(f"no {kind} has the name {quoted(name)}: there are {listed}")
