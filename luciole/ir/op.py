@@ -23,6 +23,7 @@ from luciole.schema.printable import shorten
 if TYPE_CHECKING:
     from luciole.ir.dtypes import Array
     from luciole.ir.graph import Graph
+    from luciole.ir.rules import Ints, PartialInts
 
 OPS: dict[BuiltinOperator, type[Op]] = {}
 """Every operator class by builtin code; filled as the modules of ``ir/ops`` are imported."""
@@ -32,7 +33,9 @@ CUSTOM_OPS: dict[str, type[Op]] = {}
 only here: their attributes are the entries of a FlexBuffer map.
 """
 
-HOOKS = frozenset({"infer_shape", "infer_dtype", "verify", "fold", "macs", "weight_shape"})
+HOOKS = frozenset(
+    {"infer_shape", "infer_dtype", "infer_ints", "verify", "fold", "macs", "weight_shape"}
+)
 _LINKS = frozenset({"operands", "results", "intermediates", "graph"})
 """Attributes that tie an operator to its surroundings."""
 
@@ -317,6 +320,12 @@ class Op:
 
     def fold(self, /) -> Array | None:
         """Compute the result where shapes alone decide it, else return None."""
+        return None
+
+    def infer_ints(self, known: PartialInts, /) -> Ints | None:
+        """Infer the entries of a vector or scalar of integers as far as extents say them, None for
+        those that they do not; ``known`` are the operands'. None where nothing is known.
+        """
         return None
 
     def weight_shape(self, /) -> tuple[int, ...] | None:

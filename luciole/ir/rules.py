@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from luciole.ir.dtypes import Array
-from luciole.ir.errors import ShapeError
+from luciole.ir.errors import SLIPS, LucioleError, ShapeError
 from luciole.ir.value import MOST_AXES, UNRANKED, Shape, Value, element_count, shape_text
 from luciole.schema.enums import Padding
 
 if TYPE_CHECKING:
     from luciole.ir.op import Op
+
+Ints = tuple[int | None, ...]
+"""Entries of a vector or scalar of integers, None for those that are not known."""
 
 
 def rank(value: Value, what: str, *allowed: int) -> Shape:
@@ -144,6 +147,38 @@ def known_ints(value: Value | None, name: str, length: int | None = None) -> tup
     """
     array = known(value)
     return None if array is None else integers(array, name, length)
+
+
+class PartialInts:
+    """Integers that operators compute from extents, as far as these are known.
+
+    Called with a vector or scalar, gives its entries, None for those that are not known; None
+    where nothing is. Looks at few operators, whatever a file has.
+    """
+
+    _MOST = 64
+
+    def __init__(self) -> None:
+        self._entries: dict[Value, Ints | None] = {}
+
+    def __call__(self, value: Value) -> Ints | None:
+        """Find the entries of a vector or scalar."""
+        if value not in self._entries and len(self._entries) < self._MOST:
+            self._entries[value] = None  # while it is looked for: graphs that are built may be odd
+            self._entries[value] = self._find(value)
+        return self._entries.get(value)
+
+    def _find(self, value: Value) -> Ints | None:
+        if value.data is not None:
+            is_short = value.data.ndim < 2 and value.data.size <= self._MOST
+            is_whole = value.data.dtype.kind in "iu"
+            return tuple(value.data.reshape(-1).tolist()) if is_short and is_whole else None
+        op = None if value.producer is None else value.producer.op
+        try:
+            entries = None if op is None else op.infer_ints(self)
+        except (LucioleError, *SLIPS):  # a graph that is wrong says so elsewhere
+            return None
+        return entries if entries is None or len(entries) <= self._MOST else None
 
 
 MOST_PARTS = 1 << 16

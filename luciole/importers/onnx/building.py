@@ -33,6 +33,7 @@ from luciole.ir.ops.pool_2d import Pool2D
 from luciole.ir.ops.quantize import Dequantize
 from luciole.ir.ops.reduce import Reduction
 from luciole.ir.ops.reshape import Reshape
+from luciole.ir.ops.shape import Shape
 from luciole.ir.ops.stablehlo_elementwise import (
     StablehloAdd,
     StablehloBinary,
@@ -318,7 +319,7 @@ class Building:
         """Make a value that holds the same."""
         shape = [-1 if n is None else n for n in value.shape]
         if shape.count(-1) > 1:
-            raise RefusedError("more than one extent is not known")
+            return self.add(Reshape(value, self.add(Shape(value, out_type=TensorType.INT32))))
         return self.add(
             Reshape(value, self.constant(np.array(shape, np.int32)), new_shape=tuple(shape))
         )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -78,11 +80,12 @@ class Nodes:
         outputs: Iterable[str],
         taken: Iterable[str],
     ) -> None:
-        """Import nodes, and note their results in the scope; ``outputs`` are read, ``taken`` are
-        the names that the graph has already. Raises FormatError for a node that reads what nothing
+        """Import nodes, in an order in which each reads what is made before it, and note their
+        results in the scope; ``outputs`` are read, ``taken`` are the names that the graph has
+        already. Raises FormatError for a node that reads what nothing
         makes, and for two of one name; nodes behind a refused one are left out.
         """
-        protos = list(nodes)
+        protos = in_order(list(nodes), scope)
         _refuse_twice([*taken, *(name for proto in protos for name in proto.output)])
         read = {*outputs, *(name for proto in protos for name in names_read(proto))}
         outer, self.scope = self.scope, scope
@@ -204,6 +207,30 @@ class Nodes:
                 if self.depth:
                     k.made[value.name] = self.outer
             self.scope[name] = value
+
+
+def in_order(protos: Sequence[NodeProto], known: Container[str]) -> list[NodeProto]:
+    """Sort nodes so that each stands behind those whose results it reads, as little moved as that
+    allows: some converters do not. Nodes of a circle come last, as they were.
+    """
+    made = {name: place for place, proto in enumerate(protos) for name in proto.output if name}
+    behind: dict[int, list[int]] = defaultdict(list)
+    waiting = [0] * len(protos)
+    for place, proto in enumerate(protos):
+        sources = {made[name] for name in names_read(proto) if name in made and name not in known}
+        waiting[place] = len(sources)
+        for source in sources:
+            behind[source].append(place)
+    ready = [place for place, count in enumerate(waiting) if not count]
+    order: list[int] = []
+    while ready:
+        place = heappop(ready)
+        order.append(place)
+        for reader in behind[place]:
+            waiting[reader] -= 1
+            if not waiting[reader]:
+                heappush(ready, reader)
+    return [protos[place] for place in (*order, *sorted(set(range(len(protos))) - {*order}))]
 
 
 def names_given(graph: GraphProto) -> list[str]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.importers.onnx.building import Building, numpy_type
+from luciole.importers.onnx.control_flow import joined
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.node import Node
 from luciole.importers.onnx.rules import rule
@@ -17,6 +18,7 @@ from luciole.ir.ops.broadcast import BroadcastArgs, BroadcastTo
 from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.depth_to_space import Blocks, DepthToSpace, SpaceToDepth
 from luciole.ir.ops.elementwise_binary import Mul
+from luciole.ir.ops.expand_dims import ExpandDims
 from luciole.ir.ops.mirror_pad import MirrorPad
 from luciole.ir.ops.pad import Pad, PadV2
 from luciole.ir.ops.reduce import ReduceProd
@@ -25,8 +27,10 @@ from luciole.ir.ops.reverse_sequence import ReverseSequence
 from luciole.ir.ops.shape import Shape
 from luciole.ir.ops.slice import Slice
 from luciole.ir.ops.split_v import SplitV
+from luciole.ir.ops.squeeze import Squeeze
 from luciole.ir.ops.strided_slice import StridedSlice
 from luciole.ir.ops.tile import Tile
+from luciole.ir.rules import PartialInts
 from luciole.schema.enums import MirrorPadMode
 
 
@@ -52,16 +56,36 @@ def reshape(k: Building, node: Node) -> Value:
     """Give other extents: -1 is what remains, 0 the extent of the operand there."""
     x, shape = node[0], node[1]
     if shape.data is None:
+        partly = PartialInts()(shape)
+        if partly is not None and 0 in partly and not node.flag("allowzero"):
+            return _reshaped(k, x, partly, shape)
         return k.add(Reshape(x, k.cast(shape, TensorType.INT32)))
-    target: list[int | None] = list(k.integers(shape))
+    numbers = k.integers(shape)
+    target: list[int | None] = list(numbers)
     if not node.flag("allowzero"):
         target = [x.shape[i] if n == 0 else n for i, n in enumerate(target)]
+        if sum(n in (None, -1) for n in target) > 1:
+            return _reshaped(k, x, numbers, shape)
     if -1 in target and None not in x.shape and None not in target:
         rest = math.prod(n for n in target if n is not None and n != -1)
         remaining = math.prod(k.dims(x)) // rest if rest else 0
         settled = [remaining if n == -1 else n for n in target]
         target = settled if not rest or tuple(settled) == x.shape else target
     return k.reshape(x, [None if n == -1 else n for n in target])
+
+
+def _reshaped(k: Building, x: Value, numbers: Sequence[int | None], shape: Value) -> Value:
+    """Give a value extents of its own (0) that may be open, and others, those that are not known as
+    a computed ``shape`` has them.
+    """
+    parts = []
+    for i, n in enumerate(numbers):
+        if n is None:
+            parts.append(k.cast(_part(k, shape, range(i, i + 1)), TensorType.INT64))
+        else:
+            known = k.constant(np.array([n], np.int64))
+            parts.append(known if n else extents(k, x, i, i + 1))
+    return k.add(Reshape(x, k.cast(joined(k, parts, 0), TensorType.INT32)))
 
 
 @rule("Flatten")
@@ -87,7 +111,10 @@ def squeeze(k: Building, node: Node) -> Value:
     dropped = {k.axis(axis, node[0]) for axis in axes}
     if any(shape[i] not in (1, None) for i in dropped):
         raise RefusedError(f"axes {sorted(dropped)} of {list(shape)} have more than one element")
-    return k.reshape(node[0], [n for i, n in enumerate(shape) if i not in dropped])
+    kept = [n for i, n in enumerate(shape) if i not in dropped]
+    if kept.count(None) > 1:
+        return k.add(Squeeze(node[0], squeeze_dims=tuple(sorted(dropped))))
+    return k.reshape(node[0], kept)
 
 
 @rule("Unsqueeze")
@@ -96,9 +123,14 @@ def unsqueeze(k: Building, node: Node) -> Value:
     axes = attribute_or_operand(k, node, "axes", 1) or []
     shape = list(node[0].shape)
     rank = len(shape) + len(axes)
-    for place in sorted(axis % rank for axis in axes):
+    places, value = sorted(axis % rank for axis in axes), node[0]
+    if shape.count(None) > 1:
+        for place in places:
+            value = k.add(ExpandDims(value, k.constant(np.array(place, np.int32))))
+        return value
+    for place in places:
         shape.insert(place, 1)
-    return k.reshape(node[0], shape)
+    return k.reshape(value, shape)
 
 
 @rule("Expand")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from luciole.ir.fields import attr, operands
 from luciole.ir.op import Op
 from luciole.ir.quant import Like, Quant
-from luciole.ir.rules import axis, by_axis, same_extent
+from luciole.ir.rules import Ints, PartialInts, axis, by_axis, product, same_extent
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, TensorType
 
@@ -24,6 +24,11 @@ class Concatenation(Op, code=BuiltinOperator.CONCATENATION, options="Concatenati
 
     def infer_shape(self, /) -> Shape:
         return concatenated([value.shape for value in self.inputs], self.axis)
+
+    def infer_ints(self, known: PartialInts, /) -> Ints | None:
+        parts = [known(value) or (None,) * (product(value.shape) or 0) for value in self.inputs]
+        is_vector = all(len(value.shape) == 1 and None not in value.shape for value in self.inputs)
+        return tuple(entry for part in parts for entry in part) if is_vector else None
 
 
 def concatenated(shapes: Sequence[Shape], place: int) -> Shape:

@@ -26,6 +26,9 @@ class ExpandDims(Op, code=BuiltinOperator.EXPAND_DIMS, options="ExpandDimsOption
             return rules.unknown(len(self.input.shape) + 1)
         return expanded(self.input.shape, place)
 
+    def infer_ints(self, known: rules.PartialInts, /) -> rules.Ints | None:
+        return known(self.input) if len(self.output.shape) < 2 else None
+
 
 def expanded(shape: Shape, place: Sequence[int]) -> Shape:
     """Compute the shape with an axis more. Raises ShapeError when it would lie outside."""

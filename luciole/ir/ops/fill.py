@@ -31,6 +31,10 @@ def wanted_shape(op: Op, operand: Value, name: str) -> Shape:
     extents = rules.known_ints(operand, name)
     if extents is not None:
         return not_negative(extents, name)
+    partly = rules.PartialInts()(operand)
+    if partly is not None:
+        not_negative([n for n in partly if n is not None], name)
+        return partly
     length = rules.product(operand.shape)
     if length is None:
         reason = f"the rank of the result is unknown: so is the length of {name}"

@@ -29,6 +29,14 @@ class Gather(Op, code=BuiltinOperator.GATHER, options="GatherOptions"):
         along, batch = places(self, len(self.params.shape), len(self.indices.shape))
         return gathered(self.params.shape, self.indices.shape, along, batch)
 
+    def infer_ints(self, known: rules.PartialInts, /) -> rules.Ints | None:
+        entries, chosen = known(self.params), rules.known(self.indices)
+        is_vector = len(self.params.shape) == 1 and self.batch_dims == 0
+        if entries is None or chosen is None or not is_vector or chosen.ndim > 1:
+            return None
+        indices = [int(n) for n in chosen.reshape(-1)]
+        return tuple(entries[n] if 0 <= n < len(entries) else None for n in indices)
+
 
 def places(op: Gather, rank: int, length: int) -> tuple[int, int]:
     """Count the axis and the number of batch axes for operands of these ranks from the front."""

@@ -27,6 +27,11 @@ class Pack(Op, code=BuiltinOperator.PACK, options="PackOptions"):
     def infer_shape(self, /) -> Shape:
         return packed([value.shape for value in self.inputs], self.axis)
 
+    def infer_ints(self, known: rules.PartialInts, /) -> rules.Ints | None:
+        if any(value.shape for value in self.inputs):
+            return None
+        return tuple((known(value) or (None,))[0] for value in self.inputs)
+
 
 def packed(shapes: Sequence[Shape], place: int) -> Shape:
     """Compute the shape of tensors put side by side. Raises ShapeError when theirs differ."""

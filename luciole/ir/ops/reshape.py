@@ -6,7 +6,7 @@ from luciole.ir.errors import ShapeError
 from luciole.ir.fields import INDEX, attr, dtype_of, operand
 from luciole.ir.op import Op
 from luciole.ir.quant import FIRST, Like, Quant
-from luciole.ir.rules import known_ints, product, rank_of_file, unknown
+from luciole.ir.rules import Ints, PartialInts, known_ints, product, rank_of_file, unknown
 from luciole.ir.value import Shape, Value, shape_text
 from luciole.schema.enums import BuiltinOperator
 
@@ -27,18 +27,37 @@ class Reshape(Op, code=BuiltinOperator.RESHAPE, options="ReshapeOptions"):
     reshapes = True
     infer_dtype = dtype_of("tensor")
 
+    def infer_ints(self, known: PartialInts, /) -> Ints | None:
+        return known(self.tensor) if len(self.output.shape) < 2 else None
+
     def infer_shape(self, /) -> Shape:
         if self.shape is None or len(self.shape.shape) != 1:
             return reshaped(self.tensor.shape, attribute_shape(self))
         target = known_ints(self.shape, "shape")
         if target is not None:
             return reshaped(self.tensor.shape, target)
+        partly = PartialInts()(self.shape)
+        if partly is not None:
+            return partly_reshaped(self.tensor.shape, partly)
         extent = product(self.shape.shape)
         if extent is None:
             return rank_of_file(
                 self, "the rank of the result is unknown: so is the length of shape"
             )
         return unknown(extent)
+
+
+def partly_reshaped(shape: Shape, target: Ints) -> Shape:
+    """Return the target shape as far as it is known. Raises ShapeError for extents that there are
+    not.
+    """
+    if any(n is not None and n < -1 for n in target):
+        raise ShapeError(f"the new shape is {shape_text(target)}: extents are 0 or more, or -1")
+    open_ = [place for place, n in enumerate(target) if n in (None, -1)]
+    count, rest = product(shape), product(n for n in target if n not in (None, -1))
+    if len(open_) == 1 and count is not None and rest:
+        return tuple(count // rest if n in (None, -1) else n for n in target)
+    return tuple(None if n == -1 else n for n in target)
 
 
 def attribute_shape(op: Reshape) -> tuple[int, ...]:

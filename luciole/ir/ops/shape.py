@@ -7,6 +7,7 @@ from luciole.ir.errors import ShapeError
 from luciole.ir.fields import INDEX, attr, operand
 from luciole.ir.op import Op
 from luciole.ir.quant import FIRST, Quant
+from luciole.ir.rules import Ints, PartialInts
 from luciole.ir.value import UNRANKED, Value
 from luciole.schema.enums import BuiltinOperator, TensorType
 
@@ -32,6 +33,10 @@ class Shape(Op, code=BuiltinOperator.SHAPE, options="ShapeOptions"):
         if self.out_type not in INDEX:
             raise ShapeError(f"out_type is {self.out_type.name}, INT32 or INT64 is needed")
         return self.out_type
+
+    def infer_ints(self, known: PartialInts, /) -> Ints | None:
+        shape = self.input.shape
+        return None if shape is UNRANKED else tuple(shape)
 
     def fold(self, /) -> Array | None:
         if None in self.input.shape or self.out_type not in INDEX:

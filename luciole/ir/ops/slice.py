@@ -6,7 +6,7 @@ from luciole.ir.errors import ShapeError
 from luciole.ir.fields import INDEX, dtype_of, operand
 from luciole.ir.op import Op
 from luciole.ir.quant import Like, Quant
-from luciole.ir.rules import agree, known_ints, product
+from luciole.ir.rules import Ints, PartialInts, agree, known_ints, product
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator
 
@@ -27,6 +27,13 @@ class Slice(Op, code=BuiltinOperator.SLICE, options="SliceOptions"):
             agree("axes", product(value.shape), rank, name, "input")
         begin, size = known_ints(self.begin, "begin", rank), known_ints(self.size, "size", rank)
         return box(self.input.shape, begin or (None,) * rank, size or (None,) * rank)
+
+    def infer_ints(self, known: PartialInts, /) -> Ints | None:
+        entries = known(self.input)
+        begin, size = known_ints(self.begin, "begin"), known_ints(self.size, "size")
+        if entries is None or begin is None or size is None or len(self.input.shape) != 1:
+            return None
+        return entries[begin[0] : None if size[0] == -1 else begin[0] + size[0]]
 
 
 def box(shape: Shape, begin: Sequence[int | None], size: Sequence[int | None]) -> Shape:

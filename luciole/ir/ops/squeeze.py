@@ -6,7 +6,7 @@ from luciole.ir.errors import ShapeError
 from luciole.ir.fields import attr, dtype_of, operand
 from luciole.ir.op import Op
 from luciole.ir.quant import FIRST, Like, Quant
-from luciole.ir.rules import axes, rank_of_file
+from luciole.ir.rules import Ints, PartialInts, axes, rank_of_file
 from luciole.ir.value import Shape, Value, shape_text
 from luciole.schema.enums import BuiltinOperator
 
@@ -29,6 +29,9 @@ class Squeeze(Op, code=BuiltinOperator.SQUEEZE, options="SqueezeOptions"):
                 self, f"the rank of the result is unknown: input is {text}, squeeze_dims empty"
             )
         return squeezed(self.input.shape, self.squeeze_dims)
+
+    def infer_ints(self, known: PartialInts, /) -> Ints | None:
+        return known(self.input) if len(self.output.shape) < 2 else None
 
 
 def squeezed(shape: Shape, dims: Sequence[int]) -> Shape:

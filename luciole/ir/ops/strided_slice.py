@@ -8,7 +8,7 @@ from luciole.ir.errors import ShapeError
 from luciole.ir.fields import INDEX, attr, dtype_of, operand
 from luciole.ir.op import Op
 from luciole.ir.quant import Like, Quant
-from luciole.ir.rules import agree, known_ints, rank, rank_of_file
+from luciole.ir.rules import Ints, PartialInts, agree, known_ints, rank, rank_of_file
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator
 
@@ -53,6 +53,20 @@ class StridedSlice(Op, code=BuiltinOperator.STRIDED_SLICE, options="StridedSlice
         end = known_ints(self.end, "end") or (None,) * count
         strides = known_ints(self.strides, "strides") or (None,) * count
         return tuple(self._extents(count, begin, end, strides))
+
+    def infer_ints(self, known: PartialInts, /) -> Ints | None:
+        whole = known(self.input)
+        vectors = (known_ints(v, "entries") for v in (self.begin, self.end, self.strides))
+        (begin, end, stride) = ((None if v is None or len(v) != 1 else v[0]) for v in vectors)
+        is_plain = not (self.ellipsis_mask or self.new_axis_mask or self.offset)
+        if whole is None or len(self.input.shape) != 1 or not is_plain:
+            return None
+        if begin is None or end is None or not stride:
+            return None
+        if self.shrink_axis_mask:
+            return whole[begin : begin + 1 or None]
+        first = None if self.begin_mask else begin
+        return whole[first : None if self.end_mask else end : stride]
 
     def _extents(self, count: int, *vectors: Sequence[int | None]) -> Iterator[int | None]:
         for axis, place in entries(self, count, len(self.input.shape)):
