@@ -63,11 +63,12 @@ def test_extents_are_known_before_nodes_are_imported(images: Path, settled: Any)
     np.testing.assert_allclose(luciole.Interpreter(model).run(x)["y"], expected, rtol=1e-5)
 
 
-def test_what_is_open_and_how_to_close_it_is_said(images: Path) -> None:
+def test_what_is_open_and_how_to_close_it_is_said(tmp_path: Path) -> None:
+    path = save(tmp_path / "m.onnx", [node("Trilu", "x", "y")], OPEN, {})
     with pytest.raises(UnsupportedError) as refused:
-        luciole.load(images)
+        luciole.load(path)
     text = str(refused.value)
-    assert "ConvTranspose (the shape of 'x' is not known)" in text
+    assert "Trilu (the shape of 'x' is not known)" in text
     assert "Open extents: 'x' [n,3,height,width]; luciole import --batch N, --shape" in text
 
 
@@ -138,3 +139,74 @@ def test_a_command_settles_them(
             main([*words, *wrong])
         assert ended.value.code == 2
     assert not output.exists()
+
+
+def save(path: Path, nodes: list[Any], shape: list[Any], constants: dict[str, Any]) -> Path:
+    """Write a network of nodes from ``x`` to ``y``."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    tensors = [numpy_helper.from_array(np.asarray(a), name) for name, a in constants.items()]
+    opset = helper.make_opsetid("", 17)
+    graph = helper.make_graph(nodes, "g", [x], [y], tensors)
+    onnx.save(helper.make_model(graph, opset_imports=[opset], ir_version=8), path)
+    return path
+
+
+def node(kind: str, *names: str, **attributes: Any) -> Any:
+    return onnx.helper.make_node(kind, list(names[:-1]), [names[-1]], **attributes)
+
+
+W = np.random.default_rng(3).standard_normal((4, 3, 3, 2)).astype(np.float32)
+LINEAR = {"mode": "linear", "coordinate_transformation_mode": "half_pixel"}
+FLOORS = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+CASES: dict[str, tuple[list[Any], dict[str, Any]]] = {
+    "transposed": (
+        [node("ConvTranspose", "x", "w", "y", strides=[2, 3], pads=[1, 0, 0, 1])],
+        {"w": W},
+    ),
+    "groups": (
+        [node("ConvTranspose", "x", "w", "b", "y", strides=[2, 2], group=2)],
+        {"w": W, "b": np.arange(6, dtype=np.float32)},
+    ),
+    "nearest": ([node("Resize", "x", "", "s", "y", **FLOORS)], {"s": np.float32([1, 1, 2, 3])}),
+    "linear": ([node("Resize", "x", "", "s", "y", **LINEAR)], {"s": np.float32([1, 1, 2, 2])}),
+    "axes": (
+        [node("Unsqueeze", "x", "at", "u"), node("Squeeze", "u", "at", "y")],
+        {"at": np.array([0, 3])},
+    ),
+    "own extents": ([node("Reshape", "x", "to", "y")], {"to": np.array([0, 2, 2, 0, -1])}),
+    "computed extents": (
+        [
+            node("Shape", "x", "s"),
+            node("Gather", "s", "place", "n"),
+            node("Concat", "first", "n", "rest", "to", axis=0),
+            node("Reshape", "x", "to", "z"),
+            node("Conv", "z", "f", "y"),
+        ],
+        {
+            "place": np.array([2]),
+            "first": np.array([0, 4]),
+            "rest": np.array([-1]),
+            "f": np.ones((2, 4, 1, 1), np.float32),
+        },
+    ),
+    "an order of its own": (
+        [node("Relu", "b", "y"), node("Neg", "a", "b"), node("Sigmoid", "x", "a")],
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_networks_with_open_extents_run_at_any_size(name: str, tmp_path: Path) -> None:
+    runtime = pytest.importorskip("onnxruntime")
+    nodes, constants = CASES[name]
+    path = save(tmp_path / "m.onnx", nodes, ["n", 4, "h", "w"], constants)
+    interpreter = luciole.Interpreter(path)
+    session = runtime.InferenceSession(path)
+    for size in ((1, 4, 6, 6), (2, 4, 6, 10), (1, 4, 6, 7)):
+        x = np.random.default_rng(4).standard_normal(size).astype(np.float32)
+        (expected,) = session.run(None, {"x": x})
+        np.testing.assert_allclose(interpreter.run(x)["y"], expected, rtol=1e-4, atol=1e-5)

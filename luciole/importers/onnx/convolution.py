@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from luciole.importers.onnx.building import Building
+from luciole.importers.onnx.control_flow import joined
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.node import Node
 from luciole.importers.onnx.rules import rule
-from luciole.importers.onnx.shape import padded
+from luciole.importers.onnx.shape import extents, padded, with_axes, without_axes
 from luciole.importers.onnx.windows import Windows, windows_of
 from luciole.ir import Shape, TensorType, Value
 from luciole.ir.ops.concatenation import Concatenation
@@ -18,12 +19,14 @@ from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.conv_3d import Conv3D
 from luciole.ir.ops.conv_3d_transpose import Conv3DTranspose
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
-from luciole.ir.ops.elementwise_binary import Add
+from luciole.ir.ops.elementwise_binary import Add, Mul
 from luciole.ir.ops.slice import Slice
 from luciole.ir.ops.split_v import SplitV
+from luciole.ir.ops.strided_slice import StridedSlice
 from luciole.ir.ops.transpose_conv import TransposeConv
 from luciole.ir.rules import padding_before, window
 from luciole.schema.enums import Padding
+from luciole.schema.printable import quoted
 
 
 def last(k: Building, value: Value) -> Value:
@@ -42,14 +45,12 @@ def lifted(k: Building, value: Value) -> Value:
     """Give a tensor with one axis besides batch and channels a second one, before it."""
     if len(value.shape) != 3:
         return value
-    batch, channels, extent = value.shape
-    return k.reshape(value, (batch, channels, 1, extent))
+    return with_axes(k, value, [2])
 
 
 def lowered(k: Building, value: Value) -> Value:
     """Drop the axis that ``lifted`` adds."""
-    batch, channels, _, extent = value.shape
-    return k.reshape(value, (batch, channels, extent))
+    return without_axes(k, value, [2])
 
 
 @rule("Conv")
@@ -166,6 +167,8 @@ def conv_transpose(k: Building, node: Node) -> Value:
     groups = node.integer("group", 1)
     extra = node.integers("output_padding", [0] * windows.axes)
     bias = node.get(2)
+    if None in x.shape[2:]:
+        return _open_transposed(k, node, windows, extra)
     sizes = _result_sizes(node, k.dims(x)[2:], windows, extra)
     flat = len(x.shape) == 3
     if flat:
@@ -179,6 +182,36 @@ def conv_transpose(k: Building, node: Node) -> Value:
         result = k.add(Add(result, bias))
     result = first(k, result)
     return lowered(k, result) if flat else result
+
+
+def _open_transposed(k: Building, node: Node, windows: Windows, extra: Sequence[int]) -> Value:
+    """Do the same for images whose extents are open: those of the result are computed of them.
+    Raises RefusedError where more than an even number of elements for each is asked for.
+    """
+    auto, sizes = node.text("auto_pad", "NOTSET"), node.integers("output_shape", [])
+    cut = windows.pads[:, 1] - np.array(extra)
+    if windows.axes != 2 or sizes or auto.startswith("SAME") or (cut < 0).any():
+        raise RefusedError(f"the shape of {quoted(node[0].name)} is not known")
+    w, windows = _spread(k, node[1], windows)
+    image = last(k, node[0])
+    strides, beyond = np.array(windows.strides), np.array(windows.kernel) - windows.strides
+    pixels = k.cast(extents(k, image, 1, 3), TensorType.INT32)
+    whole = k.add(Add(k.add(Mul(pixels, k.int32(strides))), k.int32(beyond)))
+    batch = k.cast(extents(k, image, 0, 1), TensorType.INT32)
+    steps = {n: s for n, s in _steps(windows).items() if n.startswith("stride")}
+
+    def convolve(part: Value, filters: Value, bias: Value | None) -> Value:
+        shape = joined(k, [batch, whole, k.int32([k.dims(filters)[1]])], 0)
+        order = k.transpose(filters, (1, 2, 3, 0))
+        return k.make(TransposeConv, (shape, order, part, bias), padding=Padding.VALID, **steps)
+
+    result = grouped(k, node.integer("group", 1), (image, -1), (w, 0), node.get(2), convolve)
+    begin, end = [0, *windows.pads[:, 0].tolist(), 0], [0, *(-cut).tolist(), 0]
+    if any(begin) or any(end):
+        open_ = sum(1 << place for place, n in enumerate(end) if n == 0)
+        vectors = (k.int32(numbers) for numbers in (begin, end, [1] * 4))
+        result = k.make(StridedSlice, (result, *vectors), end_mask=open_)
+    return first(k, result)
 
 
 def _result_sizes(

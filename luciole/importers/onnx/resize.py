@@ -14,12 +14,17 @@ from luciole.importers.onnx.convolution import first, last
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.node import Node
 from luciole.importers.onnx.rules import rule
+from luciole.importers.onnx.shape import extents
 from luciole.ir import TensorType, Value
 from luciole.ir.ops.batch_matmul import BatchMatMul
+from luciole.ir.ops.elementwise_binary import Mul
 from luciole.ir.ops.gather import Gather
-from luciole.ir.ops.resize import ResizeBilinear, ResizeNearestNeighbor
+from luciole.ir.ops.resize import Resize, ResizeBilinear, ResizeNearestNeighbor
+from luciole.schema.printable import quoted
 
 Floats = NDArray[np.float64]
+_LINEAR = {"half_pixel": "half_pixel_centers", "align_corners": "align_corners"}
+"""The option of ResizeBilinear that stands for ONNX's coordinates."""
 
 
 @dataclass
@@ -58,12 +63,14 @@ class Line:
 def resize(k: Building, node: Node) -> Value:
     """Give an image another size."""
     x, mode = node[0], node.text("mode", "nearest")
-    lines = _lines(k, node)
+    lines = [] if None in x.shape[2:] else _lines(k, node)
     if (node.kind == "Resize" and node.opset < 11) or node.kind == "Upsample":
         transformation, rounding = "asymmetric", "floor"
     else:
         transformation = node.text("coordinate_transformation_mode", "half_pixel")
         rounding = node.text("nearest_mode", "round_prefer_floor")
+    if not lines:
+        return _open_image(k, node, mode, transformation, rounding)
     whole = (
         _image(k, x, lines, mode, transformation, rounding) if not node.flag("antialias") else None
     )
@@ -79,6 +86,41 @@ def resize(k: Building, node: Node) -> Value:
         else:
             x = _weighted(k, x, axis, _weights(k, node, line, mode, transformation))
     return x
+
+
+def _open_image(k: Building, node: Node, mode: str, transformation: str, rounding: str) -> Value:
+    """Make an image whose extents are open a whole number of times as large, as circle's operators
+    do. Raises RefusedError for another size.
+    """
+    x = node[0]
+    slot = 1 if node.kind == "Upsample" or node.opset < 11 else 2
+    scales = node.numbers("scales") if node.has("scales") else _numbers(k, node, slot)
+    axes = node.integers("axes", list(range(len(x.shape))))
+    factors = dict(zip((k.axis(a, x) for a in axes), scales, strict=False))
+    times = [factors.get(axis, 1.0) for axis in range(len(x.shape))]
+    is_whole = len(times) == 4 and times[:2] == [1, 1] and all(n == int(n) >= 1 for n in times)
+    options = _options(mode, transformation, rounding)
+    if not is_whole or not scales or options is None or node.flag("antialias"):
+        raise RefusedError(f"the shape of {quoted(x.name)} is not known")
+    image = last(k, x)
+    pixels = k.cast(extents(k, image, 1, 3), TensorType.INT32)
+    size = k.add(Mul(pixels, k.int32(times[2:])))
+    return first(k, k.make(options[0], (image, size), **options[1]))
+
+
+def _options(
+    mode: str, transformation: str, rounding: str
+) -> tuple[type[Resize], dict[str, bool]] | None:
+    """Find circle's operator, and its options, for a whole number of times the size; None where
+    there is none.
+    """
+    floors = transformation == "asymmetric" and rounding == "floor"
+    centres = transformation == "half_pixel" and rounding.startswith("round")
+    if mode == "nearest" and (floors or centres):
+        return ResizeNearestNeighbor, {}
+    if mode == "linear" and transformation in (*_LINEAR, "asymmetric"):
+        return ResizeBilinear, {_LINEAR[transformation]: True} if transformation in _LINEAR else {}
+    return None
 
 
 def _lines(k: Building, node: Node) -> list[Line]:
@@ -126,15 +168,10 @@ def _image(
     exact = all(abs(line.scale * line.before - line.behind) < 1e-6 for line in lines)
     whole = all(line.behind % line.before == 0 for line in lines)
     size = k.constant(np.array([line.behind for line in lines[2:]], np.int32))
-    floors = transformation == "asymmetric" and rounding == "floor"
-    centres = transformation == "half_pixel" and rounding.startswith("round")
-    if mode == "nearest" and exact and whole and (floors or centres):
-        return first(k, k.add(ResizeNearestNeighbor(last(k, x), size)))
-    names = {"half_pixel": "half_pixel_centers", "align_corners": "align_corners"}
-    if mode == "linear" and exact and transformation in (*names, "asymmetric"):
-        options = {names[transformation]: True} if transformation in names else {}
-        return first(k, k.make(ResizeBilinear, (last(k, x), size), **options))
-    return None
+    options = _options(mode, transformation, rounding)
+    if options is None or not exact or (mode == "nearest" and not whole):
+        return None
+    return first(k, k.make(options[0], (last(k, x), size), **options[1]))
 
 
 def _rounded(places: Floats, rounding: str) -> Floats:

@@ -111,19 +111,28 @@ def squeeze(k: Building, node: Node) -> Value:
     dropped = {k.axis(axis, node[0]) for axis in axes}
     if any(shape[i] not in (1, None) for i in dropped):
         raise RefusedError(f"axes {sorted(dropped)} of {list(shape)} have more than one element")
-    kept = [n for i, n in enumerate(shape) if i not in dropped]
+    return without_axes(k, node[0], sorted(dropped))
+
+
+def without_axes(k: Building, value: Value, axes: Sequence[int]) -> Value:
+    """Drop axes of one element."""
+    kept = [n for i, n in enumerate(value.shape) if i not in axes]
     if kept.count(None) > 1:
-        return k.add(Squeeze(node[0], squeeze_dims=tuple(sorted(dropped))))
-    return k.reshape(node[0], kept)
+        return k.add(Squeeze(value, squeeze_dims=tuple(axes)))
+    return k.reshape(value, kept)
 
 
 @rule("Unsqueeze")
 def unsqueeze(k: Building, node: Node) -> Value:
     """Insert axes of one element."""
     axes = attribute_or_operand(k, node, "axes", 1) or []
-    shape = list(node[0].shape)
-    rank = len(shape) + len(axes)
-    places, value = sorted(axis % rank for axis in axes), node[0]
+    rank = len(node[0].shape) + len(axes)
+    return with_axes(k, node[0], sorted(axis % rank for axis in axes))
+
+
+def with_axes(k: Building, value: Value, places: Sequence[int]) -> Value:
+    """Insert axes of one element, at places of the result in rising order."""
+    shape = list(value.shape)
     if shape.count(None) > 1:
         for place in places:
             value = k.add(ExpandDims(value, k.constant(np.array(place, np.int32))))
