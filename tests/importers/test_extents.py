@@ -170,8 +170,14 @@ CASES: dict[str, tuple[list[Any], dict[str, Any]]] = {
         [node("ConvTranspose", "x", "w", "b", "y", strides=[2, 2], group=2)],
         {"w": W, "b": np.arange(6, dtype=np.float32)},
     ),
-    "nearest": ([node("Resize", "x", "", "s", "y", **FLOORS)], {"s": np.float32([1, 1, 2, 3])}),
-    "linear": ([node("Resize", "x", "", "s", "y", **LINEAR)], {"s": np.float32([1, 1, 2, 2])}),
+    "nearest": (
+        [node("Resize", "x", "", "s", "y", **FLOORS)],
+        {"s": np.array([1, 1, 2, 3], np.float32)},
+    ),
+    "linear": (
+        [node("Resize", "x", "", "s", "y", **LINEAR)],
+        {"s": np.array([1, 1, 2, 2], np.float32)},
+    ),
     "axes": (
         [node("Unsqueeze", "x", "at", "u"), node("Squeeze", "u", "at", "y")],
         {"at": np.array([0, 3])},

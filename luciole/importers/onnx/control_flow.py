@@ -14,6 +14,7 @@ from luciole.importers.onnx.node import Node
 from luciole.importers.onnx.rules import rule
 from luciole.ir import Value
 from luciole.ir.ops.concatenation import Concatenation
+from luciole.ir.ops.control_flow import If
 from luciole.ir.ops.pack import Pack
 from luciole.ir.ops.unpack import Unpack
 
@@ -23,12 +24,25 @@ MOST_STEPS = 256
 
 @rule("If")
 def if_(k: Building, node: Node) -> list[Value | None]:
-    """Take the branch of a condition that is known."""
+    """Take the branch of a condition that is known, else let IF choose when the network runs."""
+    if node[0].data is None:
+        return _chosen_later(k, node)
     condition = k.known(node[0])
     if condition.size != 1:
         raise RefusedError("its condition is not one truth")
     branch = node.graph("then_branch" if bool(condition.reshape(-1)[0]) else "else_branch")
     return list(k.nodes.inner(k, branch, []))
+
+
+def _chosen_later(k: Building, node: Node) -> list[Value | None]:
+    """Add an IF whose graphs read what the branches read from outside."""
+    branches = [node.graph("then_branch"), node.graph("else_branch")]
+    inputs, (then_graph, else_graph) = k.nodes.branches(k, branches)
+    condition = k.reshape(node[0], ()) if node[0].shape != () else node[0]
+    op = If(condition, tuple(inputs), then_graph=then_graph, else_graph=else_graph)
+    hint = f"{k.prefix}/if"
+    k.graph.append(op, *(k.name(hint) for _ in then_graph.outputs))
+    return list(op.results)
 
 
 @rule("Loop")

@@ -172,10 +172,40 @@ class Nodes:
         """Import a graph inside of a node in its place. Raises RefusedError with the first node
         that has no form.
         """
+        named = {v.name: x for v, x in zip(graph.input, arguments, strict=True)}
+        return self._inner(k, graph, self.scope | named)
+
+    def branches(
+        self, k: Building, protos: Sequence[GraphProto]
+    ) -> tuple[list[Value], list[Graph]]:
+        """Import graphs inside of a node, which have no inputs in the file, as graphs of their own;
+        returns the values that they read from outside, which are the inputs of each, and the
+        graphs. Raises RefusedError with the first node that has no form.
+        """
+        model = k.graph.model
+        assert model is not None, "graphs that are built are a model's"
+        names = dict.fromkeys(name for proto in protos for name in names_read_outside(proto))
+        read = {name: self.scope[name] for name in names if name in self.scope}
+        values = list(dict.fromkeys(v for v in read.values() if not v.is_constant))
+        graphs = []
+        for proto in protos:
+            graph = model.add_graph(Graph(k.name(f"{k.prefix}/{proto.name or 'branch'}")))
+            inner = self.building(graph)
+            own = {v: graph.add_input(inner.name(v.name), v.shape, v.dtype) for v in values}
+            own |= {v: _copied(inner, v) for v in read.values() if v.is_constant}
+            results = self._inner(inner, proto, {name: own[v] for name, v in read.items()})
+            fixed = (value.is_input or value.is_constant for value in results)
+            graph.outputs = [
+                inner.copy(value) if is_fixed else value
+                for value, is_fixed in zip(results, fixed, strict=True)
+            ]
+            graphs.append(graph)
+        return values, graphs
+
+    def _inner(self, k: Building, graph: GraphProto, scope: Scope) -> list[Value]:
         if self.depth >= DEEPEST:
             raise RefusedError(f"its graphs stand in each other more than {DEEPEST} deep")
         self.budget.spend_node()
-        scope = self.scope | {v.name: x for v, x in zip(graph.input, arguments, strict=True)}
         refused, self.refused, prefix = self.refused, {}, k.prefix
         self.depth += 1
         try:
@@ -257,6 +287,21 @@ def names_read(proto: NodeProto) -> Iterator[str]:
             yield from (v.name for v in graph.output)
             for node in graph.node:
                 yield from names_read(node)
+
+
+def names_read_outside(graph: GraphProto) -> Iterator[str]:
+    """Yield the names that a graph inside of a node reads and does not make itself, in order."""
+    own = {*names_given(graph), *(name for node in graph.node for name in node.output)}
+    read = (name for node in graph.node for name in names_read(node))
+    yield from (n for n in (*read, *(v.name for v in graph.output)) if n and n not in own)
+
+
+def _copied(k: Building, constant: Value) -> Value:
+    """Hold a constant of another graph in this one."""
+    assert constant.data is not None, "it has contents"
+    copy = k.held(constant.data, k.name(constant.name), constant.dtype)
+    copy.quantization = constant.quantization
+    return copy
 
 
 def _kind(proto: NodeProto) -> str:
