@@ -159,6 +159,7 @@ def node(kind: str, *names: str, **attributes: Any) -> Any:
 
 
 W = np.random.default_rng(3).standard_normal((4, 3, 3, 2)).astype(np.float32)
+TWICE, THRICE = np.array([[1, 1, 2, 2], [1, 1, 2, 3]], np.float32)
 LINEAR = {"mode": "linear", "coordinate_transformation_mode": "half_pixel"}
 FLOORS = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
 CASES: dict[str, tuple[list[Any], dict[str, Any]]] = {
@@ -172,11 +173,11 @@ CASES: dict[str, tuple[list[Any], dict[str, Any]]] = {
     ),
     "nearest": (
         [node("Resize", "x", "", "s", "y", **FLOORS)],
-        {"s": np.array([1, 1, 2, 3], np.float32)},
+        {"s": THRICE},
     ),
     "linear": (
         [node("Resize", "x", "", "s", "y", **LINEAR)],
-        {"s": np.array([1, 1, 2, 2], np.float32)},
+        {"s": TWICE},
     ),
     "axes": (
         [node("Unsqueeze", "x", "at", "u"), node("Squeeze", "u", "at", "y")],
