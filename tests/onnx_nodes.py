@@ -82,7 +82,7 @@ HEAD = """\
 
 `.onnx` files are read like any other ([from PyTorch to 2 bits](../how-to/from-pytorch.md)):
 operator sets 6 to the newest, constants in files below the model's folder, functions of the model
-and of ONNX itself, If, Loop and Scan whose steps are known, open batch sizes.
+and of ONNX itself, If, Loop and Scan whose steps are known, open extents, nodes in any order.
 
 What cannot be imported is listed with its reason and exit code 3. double is computed as float32,
 uint64 as int64, element types that an operator lacks as wider ones. LSTM, GRU and RNN of up

@@ -42,7 +42,7 @@ def test_a_programs_page_shows_values_choices_and_other_spellings() -> None:
     assert "| `--input-model FILE` | the same" in page
     assert "The same program: `lquantizer`." in page
     assert "`-h`<br>`--help`" in page
-    assert page.index("\n## Widths") < page.index("\n## Options")
+    assert page.index("\n## Learned levels") < page.index("\n## Options")
 
 
 def test_the_list_of_programs_links_to_pages() -> None:
@@ -114,14 +114,15 @@ def test_folders_that_import_each_other_share_a_box(monkeypatch: pytest.MonkeyPa
         "tools/common": {"tools"},
         "tools/bench": {"tools/data", "ir"},
         "tools/proving": {"tools/common"},
+        "tools/quantizing": {"tools/common"},
         "tools/search": {"tools/common"},
         "tools/view": {"tools"},
     }
     monkeypatch.setattr(rooms, "folder_imports", lambda: imports)
     text = rooms.folders()
     (drawing,) = re.findall(r"<svg[^>]*folder of tools .*?</svg>", text, re.S)
-    assert len(parsed(drawing).findall(f"{SVG}rect")) == 5
-    assert len(parsed(drawing).findall(f"{SVG}path")) == 4
+    assert len(parsed(drawing).findall(f"{SVG}rect")) == 6
+    assert len(parsed(drawing).findall(f"{SVG}path")) == 5
     assert "The folders of tools. Those in one box import each other." in text
 
 
