@@ -7,9 +7,14 @@ import math
 import numpy as np
 
 from luciole.ir import Array, TensorType
+from luciole.ir.ops.activations import LIMITS
 from luciole.ir.ops.instance_norm import InstanceNorm
 from luciole.kernels.arrays.fused_activation import activate
-from luciole.kernels.core.registry import reference
+from luciole.kernels.core.contract import Built, Context
+from luciole.kernels.core.memory import reach
+from luciole.kernels.core.registry import native, reference
+from luciole.kernels.elements import norms, strided
+from luciole.kernels.jit import LANES
 
 
 @reference(InstanceNorm, TensorType.FLOAT32)
@@ -24,3 +29,33 @@ def instance_norm(op: InstanceNorm, x: Array, gamma: Array, beta: Array) -> Arra
     variance = (centred * centred).sum(axis=pixels, keepdims=True) / count
     y = factor * centred / np.sqrt(variance + op.epsilon) + shift
     return activate(y.astype(x.dtype), op.activation)
+
+
+@native(InstanceNorm, TensorType.FLOAT32)
+def build(op: InstanceNorm, context: Context) -> Built:
+    """Normalize rows where channels stand before their elements, else columns."""
+    if op.activation not in LIMITS:
+        return None
+    x, gamma, beta = context.triple
+    is_image = x.ndim == 4
+    channels = x.shape[3 if is_image else 1]
+    blocks = -(-channels // LANES) if is_image else channels
+    low, high = LIMITS[op.activation]
+    record = norms.NormRecord(
+        begin=0,
+        end=x.shape[0] * blocks if x.size else 0,
+        y=reach(context.results[0], 4 * x.size),
+        x=reach(x, 4 * x.size),
+        scale=reach(gamma, 4 * gamma.size),
+        shift=reach(beta, 4 * beta.size),
+        count=math.prod(x.shape[1:3]) if is_image else x.shape[2],
+        channels=channels,
+        blocks=blocks,
+        scale_step=4 * (gamma.size > 1),
+        shift_step=4 * (beta.size > 1),
+        epsilon=op.epsilon,
+        low=low,
+        high=high,
+    )
+    kernel = norms.columns() if is_image else norms.rows()
+    return strided.step(kernel, record, x.size)

@@ -6,7 +6,10 @@ import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.rms_norm import RmsNorm
-from luciole.kernels.core.registry import reference
+from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.memory import reach
+from luciole.kernels.core.registry import native, reference
+from luciole.kernels.elements import norms, strided
 
 
 @reference(RmsNorm, TensorType.FLOAT32)
@@ -15,3 +18,27 @@ def rms_norm(op: RmsNorm, x: Array, gamma: Array) -> Array:
     wide, factors = x.astype(np.float64), np.broadcast_to(gamma, x.shape[-1:])
     mean = (wide * wide).sum(axis=-1, keepdims=True) / max(x.shape[-1], 1)
     return np.asarray(factors * wide / np.sqrt(mean + op.epsilon), x.dtype)
+
+
+@native(RmsNorm, TensorType.FLOAT32)
+def build(op: RmsNorm, context: Context) -> NativeStep:
+    """Divide row by row."""
+    x, gamma = context.pair
+    n = x.shape[-1]
+    record = norms.NormRecord(
+        begin=0,
+        end=x.size // max(n, 1),
+        y=reach(context.results[0], 4 * x.size),
+        x=reach(x, 4 * x.size),
+        scale=reach(gamma, 4 * gamma.size),
+        shift=0,
+        count=n,
+        channels=1,
+        blocks=1,
+        scale_step=4 * (gamma.size > 1),
+        shift_step=0,
+        epsilon=op.epsilon,
+        low=-np.inf,
+        high=np.inf,
+    )
+    return strided.step(norms.rows_by_root(), record, x.size)

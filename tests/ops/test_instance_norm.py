@@ -6,6 +6,7 @@ LiteRT has no such operator, the onert wheel no kernel ("NYI for operation 'Inst
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from luciole.ir import Array, Graph, ShapeError
 from luciole.ir.ops.instance_norm import InstanceNorm
 from luciole.schema.enums import ActivationFunctionType
+from tests.native_support import check_compiled, declines
 from tests.support import run_reference
 
 RNG = np.random.default_rng(5)
@@ -78,3 +80,54 @@ def test_instance_norm_refuses_operands_that_do_not_fit(
 ) -> None:
     with pytest.raises(ShapeError, match=message):
         run_reference(InstanceNorm, [np.ones(s, np.float32) for s in (shape, gamma, beta)])
+
+
+SHAPES = [
+    (2, 5, 7, 3),
+    (1, 3, 4, 16),
+    (3, 2, 3, 37),
+    (1, 1, 1, 1),
+    (2, 0, 3, 4),
+    (2, 3, 9),
+    (1, 4, 16),
+    (2, 1, 65),
+    (1, 3, 0),
+]
+
+
+@pytest.mark.parametrize("counts", [(None, None), (1, None), (None, 1)])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_compiled_kernel_gives_the_same(
+    shape: tuple[int, ...], counts: tuple[int | None, int | None]
+) -> None:
+    channels = shape[3] if len(shape) == 4 else shape[1]
+    x = (RNG.normal(size=shape) * 3 + 20).astype(np.float32)
+    gamma, beta = (factors(count or channels) for count in counts)
+    for activation in (ActivationFunctionType.NONE, ActivationFunctionType.RELU6):
+        attributes: dict[str, Any] = {"epsilon": 1e-3, "activation": activation}
+        check_compiled(InstanceNorm, [x, gamma, beta], rtol=1e-6, atol=1e-9, **attributes)
+
+
+def test_the_compiled_kernel_keeps_the_digits_of_large_means() -> None:
+    """Squares of these overflow a float, and their distances lie in its last bits."""
+    x = (RNG.normal(size=(1, 40, 50, 3)) + 1e5).astype(np.float32) * np.float32(1e16)
+    one = np.ones(3, np.float32)
+    check_compiled(InstanceNorm, [x, one, one], rtol=1e-6, atol=1e-9)
+    check_compiled(InstanceNorm, [x.reshape(1, 3, 2000), one, one], rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(1, 4, 5, 3), (1, 3, 20)])
+def test_the_compiled_kernel_keeps_nan_to_its_channel(shape: tuple[int, ...]) -> None:
+    x = RNG.normal(size=shape).astype(np.float32)
+    x[0, -1, -1] = [np.nan, 1, 2] if len(shape) == 4 else np.nan
+    one = np.ones(3, np.float32)
+    check_compiled(InstanceNorm, [x, one, one], rtol=1e-6, atol=1e-9, epsilon=1e-3)
+
+
+def test_a_fused_tanh_is_left_to_the_reference() -> None:
+    one = np.ones(1, np.float32)
+    assert declines(
+        InstanceNorm,
+        [np.ones((1, 2, 2, 1), np.float32), one, one],
+        activation=ActivationFunctionType.TANH,
+    )

@@ -10,6 +10,7 @@ import pytest
 from luciole.exporters import to_bytes
 from luciole.ir import Graph, ShapeError
 from luciole.ir.ops.rms_norm import RmsNorm
+from tests.native_support import check_compiled
 from tests.onert_support import needs_onert, onert
 from tests.support import one_op, run_reference
 
@@ -55,3 +56,14 @@ def test_rms_norm_refuses_operands_that_do_not_fit(
 ) -> None:
     with pytest.raises(ShapeError, match=message):
         run_reference(RmsNorm, [np.ones(s, np.float32) for s in (shape, gamma)])
+
+
+@pytest.mark.parametrize(
+    "shape", [(9,), (2, 16), (2, 3, 33), (2, 5, 7, 64), (0, 9), (3, 0), (5, 1)]
+)
+@pytest.mark.parametrize("is_one", [False, True])
+def test_the_compiled_kernel_gives_the_same(shape: tuple[int, ...], is_one: bool) -> None:
+    count = 1 if is_one else shape[-1]
+    x, gamma = (RNG.normal(size=s).astype(np.float32) * 4 for s in (shape, (count,)))
+    check_compiled(RmsNorm, [x, gamma], rtol=3e-7, epsilon=1e-3)
+    check_compiled(RmsNorm, [x * np.float32(1e25), gamma], rtol=3e-7, epsilon=1e-3)

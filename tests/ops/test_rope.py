@@ -11,6 +11,7 @@ from luciole.exporters import to_bytes
 from luciole.ir import Graph, ShapeError
 from luciole.ir.ops.rope import Rope
 from luciole.schema.enums import RoPEMode
+from tests.native_support import check_compiled, declines
 from tests.onert_support import needs_onert, onert
 from tests.support import one_op, run_reference
 
@@ -71,3 +72,22 @@ def test_rope_refuses_tables_that_do_not_fit(
 ) -> None:
     with pytest.raises(ShapeError, match=message):
         run_reference(Rope, [np.ones(s, np.float32) for s in (shape, sin, cos)])
+
+
+@pytest.mark.parametrize("mode", RoPEMode)
+@pytest.mark.parametrize("depth", [2, 8, 34, 64])
+@pytest.mark.parametrize("table", [(1, 1, 1), (1, 5, 1), (2, 5, 3), (2, 1, 1), (1, 1, 3), (3,), ()])
+def test_the_compiled_kernel_gives_the_same(
+    mode: RoPEMode, depth: int, table: tuple[int, ...]
+) -> None:
+    x = RNG.normal(size=(2, 5, 3, depth)).astype(np.float32)
+    tables = [RNG.normal(size=(*table, depth)).astype(np.float32) for _ in range(2)]
+    check_compiled(Rope, [x, *tables], mode=mode)
+
+
+@pytest.mark.parametrize("mode", RoPEMode)
+def test_the_compiled_kernel_takes_nothing_for_granted(mode: RoPEMode) -> None:
+    tables = [np.ones(4, np.float32)] * 2
+    check_compiled(Rope, [np.zeros((1, 0, 2, 4), np.float32), *tables], mode=mode)
+    one, other = np.ones((1, 1, 8), np.float32), np.ones((1, 1, 1, 8), np.float32)
+    assert declines(Rope, [X, one, other], mode=mode)

@@ -75,6 +75,11 @@ class Context:
         """The arrays of the first two operands, which are there."""
         return self._required(0), self._required(1)
 
+    @property
+    def triple(self) -> tuple[Array, Array, Array]:
+        """The arrays of the first three operands, which are there."""
+        return *self.pair, self._required(2)
+
     def _required(self, slot: int) -> Array:
         array = self.operands[slot]
         if array is None:
