@@ -64,7 +64,7 @@ def lower(graph: Graph, vectors: Vectors = SCALAR) -> Network:
     settles, and what ``settle`` raises.
     """
     shapes = {value: tuple(value.dims) for value in graph.inputs}
-    settled = settle(graph, shapes, MEMORY_LIMIT)
+    settled = settle(graph, shapes, MEMORY_LIMIT, simulates=False)
     _refuse_open(settled.ops)
     hosts = _hosts(settled.ops)
     work = [op for op in settled.ops if not op.reshapes]

@@ -12,6 +12,7 @@ from luciole.interpreter.loops import compiled_loop, loop_key, repeated
 from luciole.interpreter.memory import arena_layout
 from luciole.interpreter.plan import Plan
 from luciole.interpreter.settle import Settled, settle
+from luciole.interpreter.simulated import obstacle
 from luciole.interpreter.stateful_plan import StatefulPlan
 from luciole.interpreter.steps import OPEN, Step, build
 from luciole.interpreter.tails import DEEPEST, Tail, begin_of_tail
@@ -180,6 +181,8 @@ def _refuse_unsupported(ops: Sequence[Op]) -> None:
             if registry.find_stateful(op) is None:
                 registry.find_reference(op)
         except UnsupportedError as error:
+            if obstacle(op) is not None:
+                continue  # it is computed in floats
             reasons.setdefault(op.kind, []).append(str(error))
     if reasons:
         kinds = ", ".join(f"{kind} ({len(why)}x)" for kind, why in reasons.items())

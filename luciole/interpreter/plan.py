@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Protocol
 
@@ -16,7 +16,7 @@ from luciole.interpreter.schedule import Schedule
 from luciole.interpreter.settle import Settled
 from luciole.interpreter.steps import Step
 from luciole.interpreter.uncopied import Uncopied
-from luciole.ir import Array, GraphError, Value
+from luciole.ir import Array, GraphError, Op, Value
 from luciole.ir.analysis.layout import Layout
 from luciole.ir.quantization import zero_code
 from luciole.ir.strings import OBJECTS, blank
@@ -111,6 +111,11 @@ class Plan(Uncopied):
         compiled meanwhile.
         """
         return self._own_steps if self._tail is None else [*self._head, *self._tail.steps]
+
+    @property
+    def simulated(self) -> Mapping[Op, str]:
+        """Why operators on integers of the original graph are computed in floats."""
+        return self._settled.simulated
 
     @property
     def arena_bytes(self) -> int:

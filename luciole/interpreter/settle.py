@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from luciole.interpreter.microscaling import decode_blocks
+from luciole.interpreter.simulated import simulate
 from luciole.ir import Array, Buffer, Graph, GraphError, Op, TensorType, Value
 from luciole.ir.blockwise import Blockwise, blocks_of
 from luciole.ir.calls import remembered
@@ -33,7 +34,8 @@ class Settled:
     ``ops`` are left to run, in order; ``constants`` hold the contents of all others' results and of
     the graph's own constants; ``made_bytes`` is what those take that the file does not hold as they
     are. ``values`` and ``sources`` lead from the graph's tensors to the copy's, and from the copy's
-    operators to the graph's: from all of a graph that is called to the call.
+    operators to the graph's: from all of a graph that is called to the call. ``simulated`` says of
+    the graph's operators on integers that are computed in floats why they are.
     """
 
     graph: Graph
@@ -42,14 +44,22 @@ class Settled:
     made_bytes: int
     values: Mapping[Value, Value]
     sources: Mapping[Op, Op]
+    simulated: Mapping[Op, str]
 
 
-def settle(graph: Graph, shapes: Mapping[Value, tuple[int, ...]], memory_limit: int) -> Settled:
+def settle(
+    graph: Graph,
+    shapes: Mapping[Value, tuple[int, ...]],
+    memory_limit: int,
+    *,
+    simulates: bool = True,
+) -> Settled:
     """Settle a copy of a graph whose inputs have the given shapes; others keep what the graph says.
 
     Raises ShapeError where operands do not fit together, GraphError for an operator that computes
     an input or a variable, and MemoryLimitError where sparse constants take more than
-    ``memory_limit`` bytes with all their elements. What would take more is not folded.
+    ``memory_limit`` bytes with all their elements. What would take more is not folded. Unless it
+    ``simulates``, operators on integers stay as they are, whether there are kernels or not.
     """
     copy, values = graph.clone()
     for value, shape in shapes.items():
@@ -57,10 +67,11 @@ def settle(graph: Graph, shapes: Mapping[Value, tuple[int, ...]], memory_limit: 
     sources = dict(zip(copy.ops, graph.ops, strict=True))
     inline_calls(copy, sources)
     decode_blocks(copy, sources)
+    simulated = simulate(copy, sources, values) if simulates else {}
     constants = _Constants(copy.values, memory_limit)
     with remembered():
         ops = _unfolded(copy.ops, constants)
-    return Settled(copy, ops, constants.arrays, constants.made_bytes, values, sources)
+    return Settled(copy, ops, constants.arrays, constants.made_bytes, values, sources, simulated)
 
 
 class _Constants:

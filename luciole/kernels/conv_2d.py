@@ -10,7 +10,7 @@ from luciole.ir.value import element_count
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.contract import Built, Context
 from luciole.kernels.core.reasons import Declined, accepted
-from luciole.kernels.core.registry import native, reference
+from luciole.kernels.core.registry import native, reads, reference
 from luciole.kernels.layers.floats.layer import FloatLayer, Geometry, arrays_of
 from luciole.kernels.layers.geometry.windows import patches
 from luciole.kernels.layers.int8 import hybrid
@@ -73,6 +73,7 @@ def _bias_type(op: Conv2D) -> TensorType:
     return op.quantized_bias_type if op.bias is None else op.bias.dtype
 
 
+@reads(Conv2D, *SIGNATURES)
 def _rescaling(op: Conv2D) -> Rescaling:
     return Rescaling.of_convolution(op.input, op.filter, op.output, 0, op.activation)
 

@@ -9,7 +9,7 @@ from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D, check_multiple
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.contract import Built, Context
 from luciole.kernels.core.reasons import Declined, accepted
-from luciole.kernels.core.registry import native, reference
+from luciole.kernels.core.registry import native, reads, reference
 from luciole.kernels.layers.floats.layer import FloatLayer, Geometry, arrays_of
 from luciole.kernels.layers.geometry.windows import patches
 from luciole.kernels.layers.int8 import hybrid
@@ -61,6 +61,7 @@ def depthwise_conv_2d_hybrid(
     return activate(y if bias is None else y + bias.reshape(-1), op.activation)
 
 
+@reads(DepthwiseConv2D, *SIGNATURES)
 def _rescaling(op: DepthwiseConv2D) -> Rescaling:
     return Rescaling.of_convolution(op.input, op.filter, op.output, 3, op.activation)
 

@@ -15,7 +15,7 @@ from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.contract import Built, Context
 from luciole.kernels.core.limits import room
 from luciole.kernels.core.reasons import UNFIT, Declined, accepted
-from luciole.kernels.core.registry import native, reference
+from luciole.kernels.core.registry import native, reads, reference
 from luciole.kernels.layers.floats.blocks import BlockLayer, pays, takes
 from luciole.kernels.layers.floats.layer import Arrays, FloatLayer, Geometry, arrays_of
 from luciole.kernels.layers.int8 import hybrid
@@ -71,6 +71,7 @@ def fully_connected_hybrid(
     return _shaped(op, x, activate(y if bias is None else y + bias.reshape(-1), op.activation))
 
 
+@reads(FullyConnected, *SIGNATURES)
 def _rescaling(op: FullyConnected) -> Rescaling:
     return Rescaling.of(op.input, op.weights, op.output, 0, op.activation, any_zero=True)
 

@@ -16,7 +16,7 @@ from luciole.ir.ops.l2_normalization import L2Normalization
 from luciole.ir.quantization import per_tensor
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.limits import room
-from luciole.kernels.core.registry import reference
+from luciole.kernels.core.registry import reads, reference
 from luciole.schema.enums import ActivationFunctionType
 
 EPSILON = 1e-6
@@ -62,6 +62,7 @@ def l2_normalization_integers(op: L2Normalization, x: Array) -> Array:
     return np.clip(scaled + result_zero, limits.min, limits.max).astype(x.dtype)
 
 
+@reads(L2Normalization, TensorType.INT8, TensorType.UINT8)
 def _check_result(op: L2Normalization) -> None:
     """Raise LucioleError for results whose integers stand for other numbers than these here."""
     needed, needed_zero = fixed_result(op, op.input.dtype)

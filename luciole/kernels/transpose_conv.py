@@ -14,7 +14,7 @@ from luciole.ir.value import element_count
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.contract import Built, Context, NativeStep
 from luciole.kernels.core.limits import room
-from luciole.kernels.core.registry import native, reference
+from luciole.kernels.core.registry import native, reads, reference
 from luciole.kernels.layers.floats.layer import Arrays, FloatLayer, Geometry, misfit
 from luciole.kernels.layers.geometry.spans import Axis
 from luciole.kernels.layers.int8.rescale import SIGNATURES, Rescaling, centred
@@ -61,10 +61,15 @@ def transpose_conv_integer(
     """Sum all windows that reach a place, of quantized data; filters and results are quantized,
     sums are integers.
     """
-    to = Rescaling.of_convolution(op.out_backprop, op.filter, op.output, 0, op.activation)
+    to = _rescaling(op)
     data, weights = centred(x, to.input_zero), centred(filter, to.weights_zero)
     bias_type = op.quantized_bias_type if op.bias is None else op.bias.dtype
     return to.convolved(_sums(op, input_sizes, weights, data), bias, bias_type)
+
+
+@reads(TransposeConv, *INTEGERS)
+def _rescaling(op: TransposeConv) -> Rescaling:
+    return Rescaling.of_convolution(op.out_backprop, op.filter, op.output, 0, op.activation)
 
 
 def _scatter(x: Array, filter: Array, stride: tuple[int, int], least: tuple[int, int]) -> Array:

@@ -48,8 +48,6 @@ NAMES = [
     "Split_000",
     "TransposeConv_001",
 ]
-NOT_HERE = {"InstanceNorm_001", "Split_000"}
-"""No kernel, and no such case."""
 COUNTED = {"fake_quantization": 20, "record_minmax": 68, "quantization": 184, "wo_quantization": 4}
 """Files that are compared, by what they tell; ``.json``, of an operand that is not there, is
 not."""
@@ -160,19 +158,29 @@ def test_every_network_is_written_and_read() -> None:
             assert to_bytes(from_bytes(content)) == content
 
 
-@pytest.mark.parametrize("name", sorted({*NAMES} - NOT_HERE))
-def test_networks_of_bytes_run_here(name: str) -> None:
-    """Those with one scale for a layer's weights: their answers are within two steps."""
-    model = recipe(name)
-    folder = data_path("quantizer_golden") / "test_inputs" / name / "layer" / "uint8"
-    records = given(folder, model.graph)
-    how: dict[str, Any] = {"scheme": "uint8", "granularity": "layer", "compatible": "one"}
-    how |= {"input_type": "float32", "output_type": "float32"}
-    result = luciole.quantize(model, records, **how)
-    (found,) = outputs_of(Interpreter(result.model), records).values()
-    (wanted,) = outputs_of(Interpreter(model), records).values()
-    spread = wanted.max() - wanted.min()
-    assert np.abs(found - wanted).max() < 0.03 * spread
+def cases() -> list[tuple[str, bool, str, str]]:
+    """Networks that ONE's tests quantize: by name, config, granularity and type."""
+    root = data_path("quantizer_golden") / "test_inputs"
+    folders = sorted(path.relative_to(root).parts for path in root.glob("*/*/*"))
+    return [(n.removesuffix("_config"), n.endswith("_config"), g, t) for n, g, t in folders]
+
+
+def test_every_network_runs_here() -> None:
+    """Some operators by kernels on integers, others in floats: answers are within two steps."""
+    assert len(cases()) == 59
+    for name, config, granularity, dtype in cases():
+        model = recipe(name)
+        folder = data_path("quantizer_golden") / "test_inputs"
+        folder = folder / (f"{name}_config" if config else name) / granularity / dtype
+        records = given(folder, model.graph)
+        work = result_of(name, config, granularity, dtype).model
+        codes = {v.name: Affine.of(v, v.name).encode(records[v.name]) for v in work.graph.inputs}
+        answers = outputs_of(Interpreter(work), codes)
+        expected = outputs_of(Interpreter(model), records)
+        for value, exact in zip(work.graph.outputs, expected.values(), strict=True):
+            real = Affine.of(value, value.name).decode(answers[value.name])
+            case = f"{name} {granularity} {dtype}"
+            assert np.abs(real - exact).max() < 0.03 * np.ptp(exact), case
 
 
 def test_any_network_becomes_a_file_or_is_refused() -> None:

@@ -3,6 +3,7 @@
 from luciole.ir.errors import ShapeError
 from luciole.ir.fields import attr, dtype_of, operand
 from luciole.ir.op import Op
+from luciole.ir.quant import FIRST, Quant
 from luciole.ir.rules import rank
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator
@@ -24,6 +25,7 @@ class InstanceNorm(Op, code=BuiltinOperator.INSTANCE_NORM, options="InstanceNorm
         default=ActivationFunctionType.NONE, field="fused_activation_function", dump="Activation"
     )
 
+    quant = Quant(since=FIRST)
     infer_dtype = dtype_of("input")
 
     def infer_shape(self, /) -> Shape:

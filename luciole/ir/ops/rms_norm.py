@@ -4,6 +4,7 @@ from luciole.ir.errors import ShapeError
 from luciole.ir.fields import attr, dtype_of, operand
 from luciole.ir.op import Op
 from luciole.ir.ops.instance_norm import check_factors
+from luciole.ir.quant import FIRST, Quant
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator
 
@@ -20,6 +21,7 @@ class RmsNorm(Op, code=BuiltinOperator.RMS_NORM, options="RmsNormOptions"):
 
     epsilon: float = attr(default=0.0, dump="epsilon")
 
+    quant = Quant(since=FIRST)
     infer_dtype = dtype_of("input")
 
     def infer_shape(self, /) -> Shape:

@@ -3,6 +3,7 @@
 from luciole.ir.errors import ShapeError
 from luciole.ir.fields import attr, dtype_of, operand
 from luciole.ir.op import Op
+from luciole.ir.quant import FIRST, Quant
 from luciole.ir.rules import agree, rank
 from luciole.ir.value import Shape, Value, shape_text
 from luciole.schema.enums import BuiltinOperator, RoPEMode
@@ -23,6 +24,7 @@ class Rope(Op, code=BuiltinOperator.ROPE, options="RoPEOptions"):
 
     mode: RoPEMode = attr(default=RoPEMode.GPT_NEOX, dump="mode")
 
+    quant = Quant(since=FIRST)
     infer_dtype = dtype_of("input")
 
     def infer_shape(self, /) -> Shape:

@@ -31,8 +31,19 @@ def split_quantization(graph: Graph, runs: Runs, kept: Container[Op] = ()) -> bo
     are ``kept`` go on computing with integers.
     """
     reals: dict[Value, Value] = {}
-    changes = [_split(graph, op, runs, reals) for op in list(graph.ops) if op not in kept]
-    return any(changes)
+    changed = [op for op in list(graph.ops) if op not in kept and op.quant and splits(op, runs)]
+    for op in changed:
+        split(graph, op, reals)
+    return bool(changed)
+
+
+def splits(op: Op, runs: Runs) -> bool:
+    """Return whether an operator, whatever is known of its quantization, computes with integers and
+    could do it with floats.
+    """
+    if op.stateful or not computes_with_integers(op) or _is_special(op):
+        return False
+    return _runs_on_floats(op, _bias(op), runs)
 
 
 def computes_with_integers(op: Op) -> bool:
@@ -45,12 +56,11 @@ def computes_with_integers(op: Op) -> bool:
     return any(_holds_codes(value) for value in values)
 
 
-def _split(graph: Graph, op: Op, runs: Runs, reals: dict[Value, Value]) -> bool:
-    if op.quant is None or op.stateful or not computes_with_integers(op) or _is_special(op):
-        return False
+def split(graph: Graph, op: Op, reals: dict[Value, Value]) -> None:
+    """Let an operator that ``splits`` compute with floats; ``reals`` are told which ones stand for
+    integers by now.
+    """
     bias = _bias(op)
-    if not _runs_on_floats(op, bias, runs):
-        return False
     for slot, value in enumerate(op.operands):
         if value is not None and value is bias:
             op.set_operand(slot, _real_bias(graph, op, value))
@@ -60,7 +70,6 @@ def _split(graph: Graph, op: Op, runs: Runs, reals: dict[Value, Value]) -> bool:
     if not isinstance(op, Quantize):
         for result in [value for value in op.results if _holds_codes(value)]:
             _round_result(graph, op, result)
-    return True
 
 
 def _holds_codes(value: Value | None) -> bool:

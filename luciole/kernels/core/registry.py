@@ -23,12 +23,16 @@ ANYTHING: tuple[TensorType, ...] = (*ANY, TensorType.STRING)
 
 O = TypeVar("O", bound=Op)  # noqa: E741  # the operator class
 
+Reads = Callable[[Any], object]
+"""Reads an operator's scales as its kernels do; raises LucioleError for those that they refuse."""
+
 
 _REFERENCE: dict[tuple[type[Op], Signature], Reference] = {}
 _NATIVE: dict[tuple[type[Op], Signature], Build] = {}
+_READS: dict[tuple[type[Op], Signature], Reads] = {}
 _STATEFUL: dict[type[Op], Stateful] = {}
 _STATEFUL_NATIVE: dict[type[Op], StatefulBuild] = {}
-_T = TypeVar("_T", Reference, Build)
+_T = TypeVar("_T", Reference, Build, Reads)
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -57,6 +61,19 @@ def native(cls: type[O], *signatures: TensorType | Signature) -> Callable[[Build
 def stateful_native(cls: type[O]) -> Callable[[StatefulBuild], StatefulBuild]:
     """Register the builder that compiles an operator with state once it ran."""
     return _register_once(_STATEFUL_NATIVE, cls, "builders")
+
+
+def reads(cls: type[O], *signatures: TensorType | Signature) -> Callable[[_F], _F]:
+    """Register the function by which kernels of integers read scales, and refuse some; signatures
+    as for ``reference``.
+    """
+    add = _register(_READS, cls, signatures)
+
+    def register(function: _F) -> _F:
+        add(function)
+        return function
+
+    return register
 
 
 def _register_once(table: dict[type[Op], _F], cls: type[Op], what: str) -> Callable[[_F], _F]:
@@ -123,6 +140,12 @@ def find_native(op: Op) -> Build | None:
     return _NATIVE.get((type(op), data_types(op)))
 
 
+def find_reads(op: Op) -> Reads | None:
+    """Find the function by which an operator's kernels read scales, None when they take all."""
+    load_kernels_of(type(op))
+    return _READS.get((type(op), data_types(op)))
+
+
 def find_stateful_native(op: Op) -> StatefulBuild | None:
     """Find the builder of the step that an operator with state is compiled to once it ran."""
     load_kernels_of(type(op))
@@ -143,7 +166,12 @@ def missing(op: Op) -> str:
         hint = op.reason or (custom.HINT if op.custom else "")
         return f"operator {op.kind} is not supported" + (f" ({hint})" if hint else "")
     have = sorted(_names(s) for cls, s in _REFERENCE if cls is type(op))
-    return f"{op}: no kernel for {_names(data_types(op))}; there is {', '.join(have) or 'none'}"
+    return f"{op}: {lack(op)}; there is {', '.join(have) or 'none'}"
+
+
+def lack(op: Op) -> str:
+    """Name the element types for which an operator has no kernel."""
+    return f"no kernel for {_names(data_types(op))}"
 
 
 def registered() -> Iterator[tuple[str, type[Op], Signature]]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from luciole.ir import Array, LucioleError, Op, TensorType
 from luciole.ir.analysis.fixed_point import fixed_result
 from luciole.ir.ops import activations
-from luciole.kernels.core.registry import reference
+from luciole.kernels.core.registry import reads, reference
 from luciole.kernels.elements import lookups
 from luciole.kernels.integers.elementwise_unary import parameters
 
@@ -67,6 +67,13 @@ def _between(units: Array, fraction: int) -> Array:
     rest = units & ((1 << fraction) - 1)
     sigmoid = (table[here] << fraction) + rest * (table[here + 1] - table[here])
     return np.where(at >= 255, 0, sigmoid)
+
+
+@reads(activations.Logistic, INT16)
+@reads(activations.Tanh, INT16)
+def _check(op: Op) -> None:
+    """Raise LucioleError for scales that neither table is of."""
+    _bend(op, 0)
 
 
 @reference(activations.Logistic, INT16)

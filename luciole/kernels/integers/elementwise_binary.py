@@ -30,7 +30,7 @@ from luciole.ir.value import element_count
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.contract import Built, Context, Signature
 from luciole.kernels.core.reasons import Declined, accepted
-from luciole.kernels.core.registry import native, reference
+from luciole.kernels.core.registry import native, reads, reference
 from luciole.kernels.elements.integer_pairs import Function, Pairs, step
 from luciole.kernels.elementwise_binary import refuse_zeros
 from luciole.kernels.fixed_point.compiled import ONE, Factor
@@ -274,6 +274,7 @@ def prelu(op: PRelu, x: Array, alpha: Array) -> Array:
     return Grid.of(op).stored(np.where(steps >= 0, kept, below))
 
 
+@reads(PRelu, *SMALL, (TensorType.INT16, TensorType.INT8))
 def bent(op: PRelu) -> Pairs:
     """Return the factors of x and of alpha x."""
     scale, zero_point = per_tensor(op.input, "the input")

@@ -24,7 +24,7 @@ from luciole.kernels import jit
 from luciole.kernels.core.contract import Built, Context
 from luciole.kernels.core.memory import Memory, reach
 from luciole.kernels.core.reasons import Declined, accepted
-from luciole.kernels.core.registry import native, reference
+from luciole.kernels.core.registry import native, reads, reference
 from luciole.kernels.elements import strided
 from luciole.kernels.elements.conversions import KINDS
 from luciole.kernels.fixed_point.compiled import Factor, FactorRecord, Whole, by_factor, factor_at
@@ -171,6 +171,7 @@ def _bits_of(x: int) -> int:
     return bits
 
 
+@reads(Softmax, *SMALL)
 def differences(op: Softmax) -> Differences:
     """Compute the factors of an operator's differences of logits. Raises LucioleError for a result
     that SOFTMAX does not give, and for a beta that is not positive.
@@ -181,6 +182,7 @@ def differences(op: Softmax) -> Differences:
     return Differences(float(np.float32(op.beta)) * float(scale))
 
 
+@reads(LogSoftmax, *SMALL)
 def _grids(op: Distribution, wanted: Grid | None = None) -> tuple[np.float32, int]:
     """Return scale and zero point of the logits. Raises LucioleError for another result than the
     operator has, or than is wanted.
@@ -202,6 +204,7 @@ def tables_16() -> tuple[Array, Array]:
     return powers, pieces(lambda v: 1 / (1 + v), (1 / span, -(2**15)), to)
 
 
+@reads(Softmax, TensorType.INT16)
 def factor_16(op: Softmax) -> Factor:
     """Return the factor from differences of logits to entries of the first table."""
     scale, zero_point = _grids(op)
