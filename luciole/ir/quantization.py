@@ -92,14 +92,15 @@ class Affine:
         the outputs.
 
         Raises LucioleError for scales of another axis, and for zero points; with ``any_zero``, that
-        of one scale may be another than 0.
+        of one scale may be another than 0, and those of UINT8 may all be.
         """
         affine = cls.of(value, "the weights tensor", only_read=True)
         if affine.scale.size > 1 and affine.axis != axis:
             raise LucioleError(
                 f"the weights tensor has its scales along axis {affine.axis}, not {axis}"
             )
-        if not affine.is_symmetric and (affine.scale.size > 1 or not any_zero):
+        single = affine.scale.size == 1 or value.dtype == TensorType.UINT8
+        if not affine.is_symmetric and not (single and any_zero):
             points = sorted({int(n) for n in affine.zero_point})
             raise LucioleError(f"the weights tensor has zero points {points}; 0 is needed")
         return affine

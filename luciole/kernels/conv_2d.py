@@ -64,7 +64,7 @@ def conv_2d_integer(op: Conv2D, x: Array, filter: Array, bias: Array | None) -> 
     stands for 0.
     """
     to = _rescaling(op)
-    sums = _sums(op, centred(x, to.input_zero), centred(filter, to.weights_zero))
+    sums = _sums(op, centred(x, to.input_zero), to.centred_weights(filter, 0))
     return to.convolved(sums, bias, _bias_type(op))
 
 

@@ -44,7 +44,7 @@ def depthwise_conv_2d_integer(
     stands for 0.
     """
     to = _rescaling(op)
-    sums = _sums(op, centred(x, to.input_zero), centred(filter, to.weights_zero))
+    sums = _sums(op, centred(x, to.input_zero), to.centred_weights(filter, 3))
     return to.convolved(sums, bias, None if op.bias is None else op.bias.dtype)
 
 

@@ -48,7 +48,7 @@ def fully_connected_integer(
 ) -> Array:
     """Multiply quantized rows and weights; sums are integers, results quantized."""
     to = _rescaling(op)
-    sums = _sums(op, centred(x, to.input_zero), centred(weights, to.weights_zero))
+    sums = _sums(op, centred(x, to.input_zero), to.centred_weights(weights, 0))
     return _shaped(op, x, to.exact(sums, bias))
 
 

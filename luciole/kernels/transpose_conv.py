@@ -62,7 +62,7 @@ def transpose_conv_integer(
     sums are integers.
     """
     to = _rescaling(op)
-    data, weights = centred(x, to.input_zero), centred(filter, to.weights_zero)
+    data, weights = centred(x, to.input_zero), to.centred_weights(filter, 0)
     bias_type = op.quantized_bias_type if op.bias is None else op.bias.dtype
     return to.convolved(_sums(op, input_sizes, weights, data), bias, bias_type)
 

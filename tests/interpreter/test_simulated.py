@@ -8,7 +8,6 @@ import pytest
 from luciole.interpreter import Interpreter
 from luciole.interpreter.observe import ActivationSaver
 from luciole.ir import Array, LucioleError, Model, Op, TensorType, UnsupportedError
-from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.elementwise_unary import Neg
 from luciole.ir.ops.instance_norm import InstanceNorm
 from luciole.ir.ops.reshape import Reshape
@@ -69,36 +68,6 @@ def test_a_tensor_inside_holds_its_integers() -> None:
     np.testing.assert_array_equal(saver.saved(inside).ravel(), y)
     np.testing.assert_array_equal(interpreter.get_tensor(graph.values.index(inside)).ravel(), y)
     np.testing.assert_array_equal(saver.saved(flat), y)
-
-
-def convolution(dtype: type, points: Affine, filter: Array, bias: Array) -> Model:
-    x = codes(2, 6, 6, 2, dtype=dtype)
-    zero = 128 if dtype is np.uint8 else 0
-    given = [Affine(0.02, zero), points]
-    scales = [np.float32(0.02) * np.float32(scale) for scale in np.atleast_1d(points.scale)]
-    return one_op(
-        Conv2D,
-        [x, filter, bias],
-        (1, 2),
-        affine=[*given, Affine(scales, [0] * len(scales))],
-        results=[Affine(0.06, zero)],
-        stride_h=1,
-        stride_w=1,
-    )
-
-
-def test_int16_weights_give_what_wide_sums_give() -> None:
-    filter, bias = codes(3, 3, 3, 2, dtype=np.int16), RNG.integers(-1000, 1000, 3)
-    points = Affine([1e-5, 2e-5, 4e-5], [0, 0, 0])
-    model = convolution(np.int16, points, filter, bias)
-    model.graph.outputs[0].dtype = TensorType.INT16
-    x = codes(2, 6, 6, 2, dtype=np.int16)
-    _, y = ran(model, x)
-    values = [v for v in model.graph.ops[0].operands if v is not None]
-    real = [Grid.of(v, "it").decode(a) for v, a in zip(values, (x, filter, bias), strict=True)]
-    (wanted,) = run_reference(Conv2D, [a.astype(np.float32) for a in real], stride_h=1, stride_w=1)
-    nearest = Grid.of(model.graph.outputs[0], "y").encode(wanted)
-    assert np.abs(y.astype(int) - nearest).max() <= 1
 
 
 @pytest.mark.parametrize(("cls", "dtype"), [(InstanceNorm, np.uint8), (Neg, np.uint8)])

@@ -65,7 +65,7 @@ def _fuse(graph: Graph, op: Op, runs: Runs) -> bool:
     before, rounding = list(op.operands), [one for one in quantizes if one is not None]
     if len(rounding) < len(quantizes) or any(misplaced(op, slots, [q.output for q in rounding])):
         return False
-    if not _reads(op, slots, runs):
+    if _is_of_one(op, slots) or not _reads(op, slots, runs):
         return False
     _keep_names(before, slots)
     floats = [result for result in op.results if _is_float(result)]
@@ -73,6 +73,13 @@ def _fuse(graph: Graph, op: Op, runs: Runs) -> bool:
         _take_over(graph, result, quantize)
     raise_version(op)
     return True
+
+
+def _is_of_one(op: Op, slots: Sequence[Value | None]) -> bool:
+    """Return whether a layer would have weights of 16 bits, which Samsung ONE's alone have."""
+    named = dict(zip((name for name, _ in op.named_operands()), slots, strict=True))
+    weights = named.get(op.quantized_as.weight or "")
+    return weights is not None and weights.dtype == TensorType.INT16
 
 
 def raise_version(op: Op) -> None:

@@ -69,7 +69,7 @@ class Matrix:
         limits = np.iinfo(np.int16)
         to = Rescaling(
             zero_point,
-            0,
+            np.zeros(1, np.int64),
             np.asarray(factors, np.float64),
             0,
             (limits.min, limits.max),

@@ -71,12 +71,18 @@ def write_vectors(builder: Builder, tile: Vectors, to: Address) -> None:
 
 
 @emits
-def less_last(builder: Builder, tile: Vectors, pixels: Literal, vectors: Literal) -> Ints:
-    """Subtract the last vector of each row [vectors + 1] from the others, and leave it out."""
+def less_products(
+    builder: Builder, tile: Vectors, pixels: Literal, vectors: Literal, factors: Address
+) -> Ints:
+    """Subtract from the vectors of each row [vectors + 1] the last one, times the ``factors`` of
+    each, and leave it out.
+    """
+    times = [load(builder, INTS, factors, 4 * LANES * v) for v in range(vectors)]
     sums: list[Value] = []
     for first in range(0, tile.kind.count, vectors + 1):
         *row, last = (builder.extract_value(tile.value, first + v) for v in range(vectors + 1))
-        sums += [builder.sub(own, last) for own in row]
+        products = (builder.mul(last, factor) for factor in times)
+        sums += [builder.sub(own, less) for own, less in zip(row, products, strict=True)]
     return gather(builder, sums)
 
 
@@ -117,6 +123,11 @@ PAIRS = "avx2" in features() and "avx512vnni" not in features()
 
 PAIRED_VECTORS = 5
 """Sums in a tile then, so that halves of inputs and weights stay in registers beside them."""
+
+
+def centres(count: int) -> bool:
+    """Return whether kernels subtract ``count`` numbers that weights have in common on the way."""
+    return PAIRS and count == 1
 
 
 @emits

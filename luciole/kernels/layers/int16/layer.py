@@ -1,4 +1,4 @@
-"""Build compiled convolutions and matrix products of 16 bit integers under weights of 8 bits.
+"""Build compiled convolutions and matrix products of 16 bit integers under weights of 8 or 16 bits.
 
 Weights are widened to 16 bits, so that a machine multiplies two pairs at a time for each lane and
 adds both products. A sum of 32 bits holds those of inputs up to 2^15 in magnitude where the
@@ -200,6 +200,8 @@ class ShortLayer(ByteLayer):
             return outputs
         scaling = outputs.scaling
         self.piece_steps = self._steps_of_pieces(wide)
+        if scaling in pair_tiles.LONGS and not self.piece_steps:
+            return Declined("products of two weights may leave 32 bits")
 
         def kernel(pixels: int, vectors: int) -> Kernel:
             return pair_tiles.windows(pixels, vectors, scaling)

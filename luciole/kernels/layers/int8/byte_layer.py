@@ -17,7 +17,7 @@ from luciole.kernels.core.contract import NativeStep
 from luciole.kernels.core.memory import Memory, Moves, reach, turns
 from luciole.kernels.jit import LANES, Kernel
 from luciole.kernels.jit.processor import vector_registers
-from luciole.kernels.jit.vector.dots import PAIRED_VECTORS, PAIRS
+from luciole.kernels.jit.vector.dots import PAIRED_VECTORS, PAIRS, centres
 from luciole.kernels.jit.vector.small_dots import MOST_SMALL, adds_small_dots
 from luciole.kernels.layers.floats.layer import by_lanes
 from luciole.kernels.layers.floats.tiling import SMALL, Tiling
@@ -184,7 +184,7 @@ class ByteLayer:
         limits: int,
         grids: int = 0,
         line: Line | None = None,
-        common: int = 0,
+        common: Array | None = None,
     ) -> NativeStep:
         """Make the step that runs ``first``, then windows over groups of channels by the kernel for
         tiles of some pixels and vectors.
@@ -192,19 +192,21 @@ class ByteLayer:
         ``weights`` are [groups, o, kernel height, kernel width, depth]. ``blocks`` gives, for the
         outputs in a block, arrays [groups, blocks, ...] that the kernel reads for each;
         ``limits`` and ``grids`` are addresses that it reads for all. Where there is a ``line``,
-        its kernel does all pixels. Where a number is ``common`` to all weights, kernels subtract
-        its products, for which each block has 16 more outputs unless they do it on the way.
+        its kernel does all pixels. Where numbers are ``common`` to the weights of all outputs, or
+        of each, kernels subtract their products, for which each block has 16 more outputs unless
+        they do it on the way.
         """
         groups, outputs, _, _, depth = weights.shape
         windows = cases(self.rows.padded, self.columns.padded)
         tiling = _tiling(windows, outputs, depth) if line is None else Tiling(line.pixels, 1)
-        extra = LANES if common and not PAIRS else 0
-        runs = self.runs(weights, line, common if PAIRS else 0)
+        on_the_way = 0 if common is None or not centres(common.size) else int(common.item())
+        extra = LANES if common is not None and not on_the_way else 0
+        runs = self.runs(weights, line, on_the_way)
         tiling = tiling.with_more() if extra else tiling
         kinds = self._tiles(windows, tiling, groups * outputs, kernel, line)
         walk, lanes, parts = self._walk(runs, tiling.lanes + extra), tiling.lanes, []
         read = {"weights": np.moveaxis(by_lanes(runs, lanes), -2, -1), **blocks(lanes)}
-        if extra:
+        if extra and common is not None:
             read = self._with_common(read, weights, common)
         places = {
             name: self._by_block(array, groups, -(-outputs // lanes))
@@ -215,7 +217,7 @@ class ByteLayer:
             block = {name: start + number * size for name, (start, size) in places.items()}
             count = min(lanes, outputs - output)
             written = count if line is None else line.pixels * count
-            fixed = {"limits": limits, "grids": grids, "outputs": count, "common": common}
+            fixed = {"limits": limits, "grids": grids, "outputs": count, "common": on_the_way}
             parts += [
                 self.part(WindowsRecord, tiles, moves, walk | fixed | block, written)
                 for tiles in kinds
@@ -236,15 +238,20 @@ class ByteLayer:
         return int(is_small)
 
     def _with_common(
-        self, read: Mapping[str, Array], weights: Array, common: int
+        self, read: Mapping[str, Array], weights: Array, common: Array
     ) -> dict[str, Array]:
-        """Add, to a kernel's operands, 16 outputs with a common number wherever a weight stands."""
-        groups, _, *rest = weights.shape
-        ones = self.runs(np.full((groups, 1, *rest), common, np.int8), None)
+        """Add, to a kernel's operands, 16 outputs with a 1 wherever a weight stands, and the number
+        that is common to the weights of each output.
+        """
+        groups, outputs, *rest = weights.shape
+        ones = self.runs(np.ones((groups, 1, *rest), np.int8), None)
+        lanes = read["weights"].shape[-2]
+        of_each = np.broadcast_to(common.reshape(common.shape[:2]), (groups, outputs))
         shape = (*read["weights"].shape[:-2], LANES, FOUR)
         wider = np.concatenate([read["weights"], np.broadcast_to(ones[..., None, :], shape)], -2)
         starts = np.pad(read["starts"], [(0, 0), (0, 0), (0, LANES)])
-        return {**read, "weights": wider, "starts": starts}
+        commons = by_lanes(of_each.astype(np.int32), lanes)
+        return {**read, "weights": wider, "starts": starts, "commons": commons}
 
     def _tiles(
         self,

@@ -63,7 +63,7 @@ class ByteRecord(Tiled):
     limits: int
 
 
-READ_BY_SOME = {"starts", "constants", "zero_sums", "scales", "grids"}
+READ_BY_SOME = {"commons", "starts", "constants", "zero_sums", "scales", "grids"}
 """Arrays that only some kernels read."""
 
 
@@ -82,6 +82,8 @@ class WindowsRecord(ByteRecord):
     rows: int
     common: int
     """Number that is subtracted from weights."""
+    commons: int
+    """Numbers that are subtracted from the weights of each output."""
     piece_steps: int
     """Steps of a run whose sums have fewer bits, where those of all may not have."""
     outputs: int

@@ -26,7 +26,7 @@ class DepthwiseLayer(IntegerLayer, ChannelRows):
         if isinstance(outputs, Declined):
             return outputs
         of_sums, lifted = outputs, outputs.lifted
-        taps, again = _in_bytes(weights.astype(np.int64) - self.to.weights_zero)
+        taps, again = _in_bytes(weights.astype(np.int64) - self.zeros(weights[None])[0])
 
         def kernel(count: int, pieces: int, last: int) -> Kernel:
             return dot_tiles.channels(count, pieces, last, int(lifted))

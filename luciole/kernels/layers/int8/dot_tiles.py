@@ -12,13 +12,13 @@ from typing import NamedTuple
 from luciole.kernels import jit
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.vector.dots import (
-    PAIRS,
     add_centred_dots,
     add_dots,
     add_line_dots,
     add_taps,
+    centres,
     integer_rows,
-    less_last,
+    less_products,
     scaled,
     turn_bytes,
     turn_first_bytes,
@@ -167,8 +167,8 @@ def float_windows(count: int, vectors: int, tanh: int, in_turn: int, small: int 
 
 class Sums(NamedTuple):
     """How sums become results, each 0 or 1 (see ``layer.Outputs``): scaled in double precision;
-    shifted up first; less what weights that do not fit into bytes have in common; and added up as
-    int16 for some steps.
+    shifted up first; less what weights that do not fit into bytes have in common (2: those of each
+    output); and added up as int16 for some steps.
     """
 
     exact: int = 0
@@ -181,12 +181,13 @@ class Sums(NamedTuple):
 def integer_windows(count: int, vectors: int, sums: Sums) -> jit.Kernel:
     """Make the kernel of one block of 8 bit outputs; tiles as for ``float_windows``.
 
-    Where sums are ``wide``, weights are centred on the way, or there are 16 more outputs, which are
-    all subtracted from the others.
+    Where sums are ``wide``, weights are centred on the way, or there are 16 more outputs, of which
+    multiples are subtracted from the others.
     """
     exact, lifted, wide, small = sums
-    others = _add_centred_windows if wide and PAIRS else _add_windows
-    add, extra = _add_small_windows if small else others, int(wide and not PAIRS)
+    on_the_way = wide > 0 and centres(wide)
+    others = _add_centred_windows if on_the_way else _add_windows
+    add, extra = _add_small_windows if small else others, int(wide > 0 and not on_the_way)
     read = vectors + extra
     step, size = 4 * LANES * read, 4 * (2 * count + TAP_FIELDS)
 
@@ -197,7 +198,9 @@ def integer_windows(count: int, vectors: int, sums: Sums) -> jit.Kernel:
             for table in range(r.table, r.table + r.tiles * size, size):
                 at = pixels(count, x, table, 1)
                 raw_sums = add(integer_rows(count, read, r.starts), at, r, step)
-                tile = less_last(raw_sums, count, vectors) if extra else raw_sums
+                tile = raw_sums
+                if extra:
+                    tile = less_products(raw_sums, count, vectors, r.commons)
                 if exact:
                     tile = scaled_exactly(tile, r.constants)
                 else:

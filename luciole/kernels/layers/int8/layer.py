@@ -36,13 +36,13 @@ MOST_TAPS = 8
 Longs = NDArray[np.int64]
 
 
-def signed_weights(weights: Array, zero: int) -> tuple[Array, int]:
-    """Return weights less their zero point as int8, and the rest of each: 0 where they all fit, and
-    the zero point of what is read as signed bytes where they do not.
+def signed_weights(weights: Array, zero: Longs) -> tuple[Array, Longs | None]:
+    """Return weights less their zero points, which stretch to them, as int8, and the rest of each:
+    None where they all fit, and the zero points of what is read as signed bytes where they do not.
     """
     centred, limits = weights.astype(np.int64) - zero, np.iinfo(np.int8)
     if limits.min <= centred.min(initial=0) and centred.max(initial=0) <= limits.max:
-        return centred.astype(np.int8), 0
+        return centred.astype(np.int8), None
     raised = ZERO + int(np.iinfo(weights.dtype).min)  # 0 where bytes are signed
     return (weights.astype(np.int64) - raised).astype(np.int8), zero - raised
 
@@ -181,11 +181,16 @@ class IntegerLayer(ByteLayer):
         """Return how sums become results, Declined where no compiled kernel can do it.
         ``weights`` are [groups, o, ...].
         """
-        limits = np.iinfo(weights.dtype)
-        if not (0 <= self.zero < 256 and limits.min <= self.to.weights_zero <= limits.max):
+        limits, zeros = np.iinfo(weights.dtype), self.to.weights_zeros
+        if not (0 <= self.zero < 256 and limits.min <= zeros.min() <= zeros.max() <= limits.max):
             return NO_CODE
-        centred = weights.astype(np.int64) - self.to.weights_zero
+        centred = weights.astype(np.int64) - self.zeros(weights)
         return Outputs.of(centred, bias, self.to, self.zero, exact=exact)
+
+    def zeros(self, weights: Array) -> Longs:
+        """Return the zero points of weights [groups, o, ...], which stretch to them."""
+        zeros, single = self.to.weights_zeros, [1] * (weights.ndim - 2)
+        return zeros.reshape(*([1, 1] if zeros.size == 1 else weights.shape[:2]), *single)
 
     def convolution(self, weights: Array, bias: Array | None, *, exact: bool) -> Built:
         """Compute windows over groups of channels. ``weights`` are [groups, o, kernel height,
@@ -194,19 +199,20 @@ class IntegerLayer(ByteLayer):
         outputs = self.outputs(weights, bias, exact=exact)
         if isinstance(outputs, Declined):
             return outputs
-        centred, common = signed_weights(weights, self.to.weights_zero)
-        together = 1 if common else self._together(centred)
+        centred, common = signed_weights(weights, self.zeros(weights))
+        together = self._together(centred) if common is None else 1
         if together > 1:
             centred, outputs = self._joined(centred, together), outputs.repeated(together)
         lifted = not exact and outputs.lifted
-        small = 0 if common else self.small(centred)
-        sums = dot_tiles.Sums(int(exact), int(lifted), int(common != 0), small)
+        small = self.small(centred) if common is None else 0
+        wide = 0 if common is None else 1 + (common.size > 1)
+        sums = dot_tiles.Sums(int(exact), int(lifted), wide, small)
 
         def kernel(pixels: int, vectors: int) -> Kernel:
             return dot_tiles.integer_windows(pixels, vectors, sums)
 
         blocks: Blocks = outputs.exact if exact else partial(outputs.fixed, lifted=lifted)
-        line = None if common else self._line(centred, sums)
+        line = self._line(centred, sums) if common is None else None
         first, limits = self.copying(self.turned), self.limits()
         return self.windows(first, centred, kernel, blocks, limits, line=line, common=common)
 

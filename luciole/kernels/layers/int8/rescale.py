@@ -37,8 +37,9 @@ BYTES = (
 SHORTS = (
     *((INT16, weights) for weights in (INT8, INT4)),
     *((INT16, weights, bias) for weights in (INT8, INT4) for bias in (INT32, INT64)),
+    *((INT16,), (INT16, INT16, INT64)),
 )
-"""Signatures of 16 bit layers."""
+"""Signatures of 16 bit layers; weights of 16 bits are Samsung ONE's."""
 
 SIGNATURES = (*BYTES, *SHORTS)
 """Signatures of all integer layers."""
@@ -49,13 +50,20 @@ class Rescaling:
     """One layer's: real numbers are scale (q - zero point) on both sides."""
 
     input_zero: int
-    weights_zero: int
+    weights_zeros: NDArray[np.int64]
+    """Zero points of weights, one, or one for each output."""
+
     factors: NDArray[np.float64]
     """Worth of a sum in steps of the result, one, or one for each output."""
 
     result_zero: int
     limits: tuple[int, int]
     dtype: TensorType
+
+    @property
+    def weights_zero(self) -> int:
+        """The zero point of weights that have one."""
+        return int(self.weights_zeros[0])
 
     @classmethod
     def of(
@@ -72,7 +80,8 @@ class Rescaling:
         """Read from the tensors; weights may have a scale for each index of ``axis``, the outputs.
 
         With ``single``, the scales of input and weights are multiplied in single precision;
-        with ``any_zero``, the zero point of weights of one scale may be another than 0.
+        with ``any_zero``, the zero point of weights of one scale may be another than 0, and those
+        of UINT8 for each output.
         Raises LucioleError for tensors without scales, and where they do not fit.
         """
         scale, result_zero = per_tensor(output, "the result")
@@ -88,7 +97,8 @@ class Rescaling:
             product = (input_scale * weights_scale).astype(np.float64)
         limits = activation_range(activation, output.dtype, scale, result_zero)
         factors = product / np.float64(scale)
-        return cls(input_zero, int(points[0]), factors, result_zero, limits, output.dtype)
+        zeros = points if points.any() else points[:1]
+        return cls(input_zero, zeros, factors, result_zero, limits, output.dtype)
 
     @classmethod
     def of_convolution(
@@ -102,6 +112,12 @@ class Rescaling:
         """Make the rescaling of a convolution: TFLite has kept an older way for unsigned bytes."""
         old = input.dtype == UINT8
         return cls.of(input, weights, output, axis, activation, single=old, any_zero=old)
+
+    def centred_weights(self, weights: Array, axis: int) -> NDArray[np.float64]:
+        """Subtract their zero points from weights, whose outputs lie along an axis."""
+        shape = [1] * weights.ndim
+        shape[axis] = len(self.weights_zeros)
+        return centred(weights, self.weights_zeros.reshape(shape))
 
     def convolved(self, sums: Array, bias: Array | None, bias_type: TensorType | None) -> Array:
         """Scale a convolution's sums [..., outputs]: those of 16 bit inputs are scaled with less
@@ -142,9 +158,9 @@ def _biased(sums: Array, bias: Array | None) -> Array:
     return wide if bias is None else wide + bias.reshape(-1).astype(np.int64)
 
 
-def centred(x: Array, zero_point: int) -> NDArray[np.float64]:
-    """Subtract a zero point from integers, as float64, whose sums of products are exact below
-    2^53.
+def centred(x: Array, zero_point: int | NDArray[np.int64]) -> NDArray[np.float64]:
+    """Subtract a zero point, or several that stretch, from integers, as float64, whose sums of
+    products are exact below 2^53.
     """
     result: NDArray[np.float64] = x.astype(np.float64) - zero_point
     return result
