@@ -33,7 +33,7 @@ def codes(dtype: type, *shape: int, least: int | None = None) -> Array:
 
 
 def scales(count: int, unit: float) -> list[float]:
-    return np.float32(RNG.uniform(0.5, 2, count) * unit).tolist()
+    return [float(np.float32(x * unit)) for x in RNG.uniform(0.5, 2, count)]
 
 
 def split_factor(factor: float) -> tuple[int, int]:
@@ -46,8 +46,8 @@ def multiplied(x: int, factor: float) -> int:
     """TFLite's MultiplyByQuantizedMultiplier of int32, for factors below 1: rounded twice."""
     multiplier, shift = split_factor(factor)
     high, down = (x * multiplier + 2**30) >> 31, -shift
-    rest, half = high & (2**down - 1), (2**down - 1) >> 1
-    return (high >> down) + (rest > half + (high < 0))
+    rest, half = high & ((1 << down) - 1), ((1 << down) - 1) >> 1
+    return (high >> down) + int(rest > half + (high < 0))
 
 
 def multiplied_wide(x: int, factor: float) -> int:
@@ -87,10 +87,9 @@ def operands(dtype: type) -> tuple[Array, Array, Array, list[Affine], Affine]:
 
 def factors_of(given: list[Affine], result: Affine, *, single: bool) -> list[float]:
     """A bytes' convolution multiplies the scales of input and weights in single precision."""
-    first, to = np.float32(given[0].scale), float(np.float32(result.scale))
-    each = np.float32(given[1].scale)
+    first, each, to = (np.atleast_1d(np.asarray(a.scale, np.float32)) for a in (*given[:2], result))
     products = first * each if single else np.float64(first) * np.float64(each)
-    return [float(product) / to for product in products]
+    return [float(product) / float(to[0]) for product in products]
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16])
