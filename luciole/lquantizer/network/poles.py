@@ -21,16 +21,12 @@ from luciole.ir.value import Use
 from luciole.lquantizer.calibration.seen import Seen
 from luciole.lquantizer.network.bounds import Interval, intervals_of
 from luciole.lquantizer.network.grids import Grids
+from luciole.lquantizer.network.uneven import LEAST, lossy, normalizations
 from luciole.lquantizer.report import snr_db
 from luciole.lquantizer.rewrite.integers import insert_pairs, to_integers
 
 FRAGILE = "small inputs decide its result, and integers would lose them"
 _AROUND = "rounded to integers, what it gives would reach a pole"
-
-_LEAST = {TensorType.INT8: 30.0, TensorType.UINT8: 30.0, TensorType.INT16: 60.0}
-"""Decibels between an operator's result and its error, where nothing but this one is rounded, by
-its type: what other operators on integers of that type keep.
-"""
 
 
 @dataclass(frozen=True)
@@ -72,11 +68,12 @@ def kept_from_poles(
 
     Those are operators whose kernels refuse some of the integers that an operand with a pole may
     be, by the ``grids`` that are chosen for operators on integers; those that lose their result,
-    measured with their kernels on what was ``seen``; and those that make what has a pole in floats
-    (in a layer normalization the variance).
+    measured with their kernels on what was ``seen``; those that make what has a pole in floats (in
+    a layer normalization the variance); and those that make what is normalized where records are of
+    such different sizes that integers lose the small ones.
     """
     kept: dict[Op, str] = {}
-    if not any(op.poles for op in graph.ops):
+    if not any(op.poles for op in graph.ops) and not normalizations(graph):
         return kept
     held = _Held(seen, intervals_of(graph))
     while True:
@@ -117,7 +114,8 @@ def _kept(
             around = _before({op, *_around(op, held)})
             kept = dict.fromkeys(around & integers.keys(), before) | kept
             kept |= {op: reason} if op in integers else {}
-    return kept
+    small = lossy(graph, held.seen or {}, grids.tensors)
+    return dict.fromkeys(_before(small) & integers.keys(), FRAGILE) | kept
 
 
 def _reason(op: Op, held: _Held, grids: Grids) -> str | None:
@@ -131,7 +129,7 @@ def _reason(op: Op, held: _Held, grids: Grids) -> str | None:
     if others or numbers is None or name not in affines:
         return None  # its range is given
     behind = grids.tensors[op.output]
-    is_lossy = _snr(op, numbers, affines[name], behind) < _LEAST[behind.dtype]
+    is_lossy = _snr(op, numbers, affines[name], behind) < LEAST[behind.dtype]
     return FRAGILE if is_lossy else None
 
 

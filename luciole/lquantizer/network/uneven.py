@@ -1,0 +1,95 @@
+"""Find normalizations of records whose sizes differ so much that integers of one step lose the
+small ones: what is divided by its own size is as large for each record, with its error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from luciole.ir import Graph, Op, TensorType, Value
+from luciole.ir.analysis.weights import is_layer
+from luciole.ir.ops.elementwise_binary import Add, Div, Mul, Sub
+from luciole.ir.ops.instance_norm import InstanceNorm
+from luciole.ir.ops.rms_norm import RmsNorm
+from luciole.ir.quant import Like
+from luciole.ir.quantization import Affine
+from luciole.ir.rewriting.norms import scaled_by_root
+from luciole.lquantizer.calibration.seen import Seen
+
+LEAST = {TensorType.INT8: 30.0, TensorType.UINT8: 30.0, TensorType.INT16: 60.0}
+"""Decibels between an operator's result and its error, where nothing but this one is rounded, by
+its type: what other operators on integers of that type keep.
+"""
+
+_DEVIATIONS = 6.0
+"""Standard deviations between the extremes of a record, of some hundred numbers as nature has
+them.
+"""
+
+
+def normalizations(graph: Graph) -> dict[Value, Op]:
+    """Find the tensors that a graph divides by their own size, in whatever form, and the operator
+    that gives the first result of it.
+    """
+    found: dict[Value, Op] = {}
+    for op in graph.ops:
+        if isinstance(op, InstanceNorm | RmsNorm):
+            found.setdefault(op.input, op)
+        elif isinstance(op, Add | Div | Mul | Sub):
+            norm = scaled_by_root(op)
+            if norm is not None:
+                found.setdefault(norm.x, op)
+    return found
+
+
+def is_lost(numbers: Seen, affine: Affine) -> bool:
+    """Return whether a normalization of what a tensor held keeps less than ``LEAST`` decibels once
+    this is rounded to integers.
+    """
+    spans = np.subtract(np.asarray(numbers.highs), np.asarray(numbers.lows)) / _DEVIATIONS
+    spans = spans[spans > 0]
+    if not len(spans):
+        return False
+    noise = float(affine.scale.max()) ** 2 / 12
+    error = float(np.minimum(noise / np.square(spans), 1.0).mean())
+    return error > 10 ** (-LEAST[affine.dtype] / 10)
+
+
+def lossy(graph: Graph, seen: Mapping[Value, Seen], grids: Mapping[Value, Affine]) -> set[Op]:
+    """Find the operators that may not round so that normalizations keep small records: those that
+    normalize, and those that make what is normalized or move it.
+    """
+    ops: set[Op] = set()
+    for value, last in normalizations(graph).items():
+        if value in grids and value in seen and is_lost(seen[value], grids[value]):
+            ops |= _between(value, last) | _makers(value)
+    return ops
+
+
+def _between(value: Value, last: Op) -> set[Op]:
+    """Find the operators from a tensor to the one that gives its normalized form."""
+    ops, left = {last}, [last]
+    while left:
+        for operand in left.pop().operands:
+            made = None if operand is None or operand is value else operand.producer
+            if made is not None and made.op not in ops and not is_layer(made.op):
+                ops.add(made.op)
+                left.append(made.op)
+    return ops
+
+
+def _makers(value: Value) -> set[Op]:
+    """Find the operator that computes a tensor, and those that only move it after that."""
+    ops: set[Op] = set()
+    while value.producer is not None:
+        op = value.producer.op
+        ops.add(op)
+        moved = (
+            op.operands[0] if op.quant is not None and isinstance(op.quant.result, Like) else None
+        )
+        if moved is None:
+            break
+        value = moved
+    return ops
