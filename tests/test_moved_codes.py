@@ -15,11 +15,13 @@ import pytest
 import luciole.ir.ops  # noqa: F401  # registers every operator class
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
+from luciole.interpreter import Interpreter
 from luciole.ir import OPS, Array, LucioleError, Model, Op, TensorType
 from luciole.ir.errors import FormatError
 from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.gather import Gather
 from luciole.ir.ops.pack import Pack
+from luciole.ir.ops.pool_2d import AveragePool2D, MaxPool2D
 from luciole.ir.ops.reshape import Reshape
 from luciole.ir.quant import Like
 from luciole.ir.verify import Finding, Severity, verify
@@ -201,6 +203,26 @@ def test_verify_refuses_integers_that_are_moved_to_another_scale() -> None:
     )
     with pytest.raises(FormatError, match="GRIDS"):
         from_bytes(to_bytes(model))
+
+
+@pytest.mark.parametrize("cls", [AveragePool2D, MaxPool2D])
+def test_pools_with_two_scales_are_computed_in_floats(cls: type[Op]) -> None:
+    """Samsung ONE gives both tensors scales of their own."""
+    x = np.random.default_rng(1).integers(0, 256, (1, 4, 4, 2)).astype(np.uint8)
+    given: dict[str, Any] = {"affine": [Affine(0.5, 3)], "results": [Affine(0.25, 40)]}
+    given |= {"filter_height": 2, "filter_width": 2, "stride_h": 2, "stride_w": 2, "padding": 1}
+    model = one_op(cls, [x], **given)
+    (finding,) = verify(model)
+    assert (finding.severity, finding.code) == (Severity.WARNING, "GRIDS")
+    assert finding.sentence.endswith(
+        "must have one scale and zero point in TFLite: it is computed in floats here"
+    )
+    interpreter = Interpreter(from_bytes(to_bytes(model)))
+    (y,) = interpreter.run({"x0": x}).values()
+    windows = (x.astype(np.float32) - 3).reshape(1, 2, 2, 2, 2, 2) / 2
+    real = windows.mean((2, 4)) if cls is AveragePool2D else windows.max((2, 4))
+    np.testing.assert_array_equal(y, np.clip(np.floor(real * 4 + 0.5) + 40, 0, 255))
+    assert len(interpreter.plan.simulated) == 1
 
 
 def test_verify_warns_of_joined_integers_that_tflite_does_not_rescale() -> None:

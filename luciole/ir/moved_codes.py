@@ -9,7 +9,6 @@ from luciole.ir.op import Op
 from luciole.ir.quant import Like
 from luciole.ir.quantization import ACTIVATIONS, Affine
 from luciole.ir.value import Value
-from luciole.schema.enums import TensorType
 
 
 def misplaced(
@@ -43,20 +42,21 @@ def check_moved(op: Op, path: str) -> Iterator[Finding]:
     where kernels copy them, as warnings where TFLite's alone do so, or refuse them.
     """
     rule = None if op.quant is None else op.quant.result
-    rescaled = rule.rescaled if isinstance(rule, Like) else ()
     for value, result in misplaced(op, op.operands, op.results):
-        if value.dtype not in rescaled:
-            yield _finding(op, path, value, result, rescaled)
+        assert isinstance(rule, Like), "its operands have the scale of the result"
+        if value.dtype not in rule.rescaled:
+            yield _finding(op, path, value, result, rule)
 
 
-def _finding(
-    op: Op, path: str, value: Value, result: Value, rescaled: Sequence[TensorType]
-) -> Finding:
+def _finding(op: Op, path: str, value: Value, result: Value, rule: Like) -> Finding:
     sentence = f"{op}: {_described(value)} and {_described(result)} must have one scale"
-    if not rescaled:
+    if rule.computed:
+        sentence += " and zero point in TFLite: it is computed in floats here"
+        return Finding(Severity.WARNING, "GRIDS", path, sentence)
+    if not rule.rescaled:
         sentence += " and zero point: integers are moved as they are"
         return Finding(Severity.ERROR, "GRIDS", path, sentence)
-    types = ", ".join(dtype.name for dtype in rescaled)
+    types = ", ".join(dtype.name for dtype in rule.rescaled)
     sentence += f" and zero point in TFLite, which rescales {types} alone"
     return Finding(Severity.WARNING, "GRIDS", path, sentence)
 

@@ -29,15 +29,21 @@ class Like:
     moved or picked as they are. It holds for each result with elements of the operands.
 
     ``rescaled`` are the element types in which TFLite's kernels bring operands of other scales to
-    the result's; where there are any, luciole's kernels do so in every type.
+    the result's; where there are any, luciole's kernels do so in every type. An operator whose
+    results are ``computed`` may be computed in floats where scales differ: Samsung ONE gives each
+    tensor its own.
     """
 
     operands: tuple[str, ...]
     rescaled: tuple[TensorType, ...]
+    computed: bool
 
-    def __init__(self, *operands: str, rescaled: tuple[TensorType, ...] = ()) -> None:
+    def __init__(
+        self, *operands: str, rescaled: tuple[TensorType, ...] = (), computed: bool = False
+    ) -> None:
         object.__setattr__(self, "operands", operands)
         object.__setattr__(self, "rescaled", rescaled)
+        object.__setattr__(self, "computed", computed)
 
 
 @dataclass(frozen=True)

@@ -34,13 +34,13 @@ class Pool2D(Op):
 class AveragePool2D(Pool2D, code=BuiltinOperator.AVERAGE_POOL_2D, options="Pool2DOptions"):
     """The mean over each window; what lies in the padding does not count."""
 
-    quant = Quant(result=Like("value"))
+    quant = Quant(result=Like("value", computed=True))
 
 
 class MaxPool2D(Pool2D, code=BuiltinOperator.MAX_POOL_2D, options="Pool2DOptions"):
     """The largest element of each window; what lies in the padding does not count."""
 
-    quant = Quant(result=Like("value"))
+    quant = Quant(result=Like("value", computed=True))
 
 
 class L2Pool2D(Pool2D, code=BuiltinOperator.L2_POOL_2D, options="Pool2DOptions"):

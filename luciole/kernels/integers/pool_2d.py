@@ -8,15 +8,16 @@ from functools import cache
 
 import numpy as np
 
-from luciole.ir import Array, TensorType
+from luciole.ir import Array, LucioleError, TensorType
 from luciole.ir.analysis.fixed_point import activation_range
+from luciole.ir.moved_codes import misplaced
 from luciole.ir.ops.pool_2d import AveragePool2D, MaxPool2D, Pool2D
 from luciole.ir.quantization import is_affine, per_tensor
 from luciole.kernels import jit
 from luciole.kernels.core.contract import Built, Context
 from luciole.kernels.core.memory import Memory
 from luciole.kernels.core.reasons import Declined, accepted
-from luciole.kernels.core.registry import native, reference
+from luciole.kernels.core.registry import native, reads, reference
 from luciole.kernels.elements import strided
 from luciole.kernels.elements.conversions import KINDS
 from luciole.kernels.jit import LANES
@@ -55,6 +56,14 @@ def limits(op: Pool2D, x: Array) -> tuple[int, int]:
         found = np.iinfo(x.dtype)
         return int(found.min), int(found.max)
     return activation_range(op.activation, op.value.dtype, *per_tensor(op.output, "the result"))
+
+
+@reads(AveragePool2D, *TYPES)
+@reads(MaxPool2D, *TYPES)
+def check_grid_of_result(op: Pool2D) -> None:
+    """Raise LucioleError where operand and result stand for different numbers."""
+    if any(misplaced(op, op.operands, op.results)):
+        raise LucioleError("the operand and the result have two scales or zero points")
 
 
 @reference(AveragePool2D, *TYPES)
