@@ -87,9 +87,11 @@ def operands(dtype: type) -> tuple[Array, Array, Array, list[Affine], Affine]:
 
 def factors_of(given: list[Affine], result: Affine, *, single: bool) -> list[float]:
     """A bytes' convolution multiplies the scales of input and weights in single precision."""
-    first, each, to = (np.atleast_1d(np.asarray(a.scale, np.float32)) for a in (*given[:2], result))
-    products = first * each if single else np.float64(first) * np.float64(each)
-    return [float(product) / float(to[0]) for product in products]
+    first, to = (np.float32(np.ravel(a.scale)[0]) for a in (given[0], result))
+    each = [np.float32(scale) for scale in np.ravel(given[1].scale)]
+    if single:
+        return [float(first * scale) / float(to) for scale in each]
+    return [float(first) * float(scale) / float(to) for scale in each]
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16])

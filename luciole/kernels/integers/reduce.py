@@ -21,7 +21,7 @@ from luciole.kernels import jit
 from luciole.kernels.core.contract import Built, Context
 from luciole.kernels.core.memory import Memory
 from luciole.kernels.core.reasons import Declined, accepted
-from luciole.kernels.core.registry import native, reads, reference
+from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import strided
 from luciole.kernels.elements.conversions import KINDS
 from luciole.kernels.fixed_point.functions import saturated
@@ -88,8 +88,6 @@ def reduce_min(op: ReduceMin, x: Array, indices: Array) -> Array:
     return np.asarray(np.min(x, initial=highest, **where(op, x, indices)), x.dtype)
 
 
-@reads(ReduceMax, *TYPES)
-@reads(ReduceMin, *TYPES)
 def _same_grid(op: Reduction) -> None:
     """Raise LucioleError where operand and result stand for different numbers."""
     if not (is_affine(op.input) and is_affine(op.output)):
