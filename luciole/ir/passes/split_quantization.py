@@ -57,8 +57,8 @@ def computes_with_integers(op: Op) -> bool:
 
 
 def split(graph: Graph, op: Op, reals: dict[Value, Value]) -> None:
-    """Let an operator that ``splits`` compute with floats; ``reals`` are told which ones stand for
-    integers by now.
+    """Put conversions around an operator that ``splits``, which computes with floats then;
+    ``reals`` are told which floats stand for integers by now.
     """
     bias = _bias(op)
     for slot, value in enumerate(op.operands):

@@ -33,15 +33,15 @@ def normalizations(graph: Graph) -> dict[Value, Op]:
     """Find the tensors that a graph divides by their own size, in whatever form, and the operator
     that gives the first result of it.
     """
-    found: dict[Value, Op] = {}
+    ends: dict[Value, Op] = {}
     for op in graph.ops:
         if isinstance(op, InstanceNorm | RmsNorm):
-            found.setdefault(op.input, op)
+            ends.setdefault(op.input, op)
         elif isinstance(op, Add | Div | Mul | Sub):
             norm = scaled_by_root(op)
             if norm is not None:
-                found.setdefault(norm.x, op)
-    return found
+                ends.setdefault(norm.x, op)
+    return ends
 
 
 def is_lost(numbers: Seen, affine: Affine) -> bool:

@@ -114,8 +114,8 @@ def write_scaled(
     centred = builder.fsub(_load(builder, x, inside), _only(builder, mean))
     scaled = builder.fmul(_only(builder, scale), centred)
     moved = builder.fadd(builder.fdiv(scaled, _only(builder, root)), _only(builder, shift))
-    limits = splat(builder, low), splat(builder, high)
-    result = between(builder, builder.fptrunc(moved, FLOATS), *limits)
+    least, most = splat(builder, low), splat(builder, high)
+    result = between(builder, builder.fptrunc(moved, FLOATS), least, most)
     masked.store_first(builder, result, y, 0, inside)
 
 
