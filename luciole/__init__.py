@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from luciole.kernels.core.custom import custom_operator
     from luciole.optimizing import optimize
     from luciole.running import Interpreter, run
+    from luciole.surgery import Parts, cut, extract, resize, split
 
 __version__ = "0.1.0"
 
@@ -42,20 +43,25 @@ __all__ = [
     "Interpreter",
     "LucioleError",
     "Model",
+    "Parts",
     "Result",
     "__version__",
     "compile",
     "custom_operator",
+    "cut",
+    "extract",
     "finetune",
     "load",
     "optimize",
     "quantize",
     "requantize",
+    "resize",
     "run",
     "save",
     "search",
     "sensitivity",
     "simulate",
+    "split",
 ]
 
 _HOME = {
@@ -77,6 +83,11 @@ _HOME = {
     "save": "luciole.exporters",
     "search": "luciole.api",
     "sensitivity": "luciole.api",
+    "Parts": "luciole.surgery",
+    "cut": "luciole.surgery",
+    "extract": "luciole.surgery",
+    "resize": "luciole.surgery",
+    "split": "luciole.surgery",
 }
 
 

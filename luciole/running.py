@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from luciole import interpreter
 from luciole.importers import from_bytes, load
@@ -12,6 +13,7 @@ from luciole.interpreter.compile import DEFAULT_MEMORY_LIMIT
 from luciole.interpreter.inputs import call_by_names
 from luciole.interpreter.records import (
     Data,
+    Runs,
     Track,
     check_batch,
     outputs_of,
@@ -20,6 +22,7 @@ from luciole.interpreter.records import (
 )
 from luciole.ir import Array, Graph, Model, Value
 from luciole.ir.names import main_tensor, ways
+from luciole.surgery import Parts
 
 __all__ = ["Interpreter", "run"]
 
@@ -62,7 +65,7 @@ def _model_of(source: str | os.PathLike[str] | Model | None, content: bytes | No
 
 
 def run(
-    model: str | os.PathLike[str] | Model,
+    model: str | os.PathLike[str] | Model | Parts,
     data: Data,
     outputs: str | Sequence[str] | None = None,
     *,
@@ -70,8 +73,8 @@ def run(
     num_threads: int = 1,
     track: Track = untracked,
 ) -> dict[str, Array]:
-    """Run a model over records and return what it computes of each: arrays by name, whose first
-    axis counts records.
+    """Run a model, or the parts of one (``split``, or the .json file that describes them), over
+    records and return what it computes of each: arrays by name, whose first axis counts records.
 
     ``data`` are records: arrays by input name (a tensor's or a signature's; one array alone for a
     model with one input) whose first axis counts them. uint8 and floats are quantized for a
@@ -83,23 +86,37 @@ def run(
     said. Variables (an LSTM's state) start afresh for each batch. Raises InputError for data that
     the model does not take, and LucioleError for names that no tensor has.
     """
-    opened = _model_of(model, None)
-    interpreter = Interpreter(opened, num_threads=num_threads)
-    records = records_of(opened.graph, data)
+    runner = _runner(opened(model), num_threads)
+    graph = runner.graph
+    records = records_of(graph, data)
     if batch is not None:
-        check_batch(opened.graph, batch)
-    tensors = _asked(opened, outputs, data)
+        check_batch(graph, batch)
+    tensors = _asked(graph, outputs, data)
     count = len(next(iter(records.values()), ()))
-    return outputs_of(interpreter, records, track("records", count), batch, tensors)
+    return outputs_of(runner, records, track("records", count), batch, tensors)
+
+
+def opened(model: str | os.PathLike[str] | Model | Parts) -> Model | Parts:
+    """Read the model of a path, or the parts that a .json file describes."""
+    if isinstance(model, Model | Parts):
+        return model
+    return Parts.load(model) if Path(model).suffix.lower() == ".json" else load(model)
+
+
+def _runner(model: Model | Parts, num_threads: int) -> Runs:
+    """Make an interpreter of a model, or a chain of the parts of one."""
+    if isinstance(model, Parts):
+        return model.chain(num_threads)
+    return Interpreter(model, num_threads=num_threads)
 
 
 def _asked(
-    model: Model, outputs: str | Sequence[str] | None, data: Data
+    graph: Graph, outputs: str | Sequence[str] | None, data: Data
 ) -> dict[str, Value] | None:
     """Find the tensors that results are asked of, by name; None for the outputs by their own."""
     if outputs is not None:
         names = [outputs] if isinstance(outputs, str) else outputs
-        return {name: main_tensor(model, name) for name in names}
-    if not isinstance(data, Mapping) or {v.name for v in model.graph.inputs} == set(data):
+        return {name: main_tensor(graph, name) for name in names}
+    if not isinstance(data, Mapping) or {v.name for v in graph.inputs} == set(data):
         return None
-    return dict(call_by_names(map(str, data), ways(model.graph)).outputs)
+    return dict(call_by_names(map(str, data), ways(graph)).outputs)

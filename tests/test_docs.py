@@ -155,6 +155,7 @@ def test_readme_names_all_that_is_read() -> None:
 AS_PRINTED = [
     ("docs/getting-started.md", "", "compare.html"),
     ("docs/how-to/run.md", "", "between.npz"),
+    ("docs/how-to/surgery.md", "", "digit.tflite"),
     pytest.param(
         *("docs/how-to/from-keras-to-a-microbit.md", "## What is exact", "digits_test"),
         marks=needs_compiler,

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple, TypeVar
 
 from luciole.ir.errors import LucioleError
-from luciole.ir.graph import Graph, Model, Signature
+from luciole.ir.graph import Graph, Signature
 from luciole.ir.value import Value
 
 T = TypeVar("T")
@@ -85,20 +85,20 @@ def called(value: Value) -> str:
     return names_of(value)[0]
 
 
-def find_tensor(model: Model, name: str) -> Value:
+def find_tensor(graphs: Sequence[Graph], name: str) -> Value:
     """Find the tensor of a name, or of a reference as dumps print them: ``T(0:3)``.
 
     Raises LucioleError when there is none, or more than one.
     """
-    matching = [v for graph in model.graphs for v in graph.values if v.name == name]
+    matching = [v for graph in graphs for v in graph.values if v.name == name]
     place = _REFERENCE.fullmatch(name)
     if not matching and place is not None:
         graph, index = int(place[1]), int(place[2])
-        if graph < len(model.graphs) and index < len(model.graphs[graph].values):
-            return model.graphs[graph].values[index]
+        if graph < len(graphs) and index < len(graphs[graph].values):
+            return graphs[graph].values[index]
     if len(matching) != 1:
         count = "no tensor is" if not matching else f"{len(matching)} tensors are"
-        near = get_close_matches(name, [v.name for g in model.graphs for v in g.values], 1)
+        near = get_close_matches(name, [v.name for g in graphs for v in g.values], 1)
         likely = f"did you mean {near[0]!r}? " if near else ""
         hint = f"{likely}luciole dump --tensors lists them"
         if matching:
@@ -107,16 +107,16 @@ def find_tensor(model: Model, name: str) -> Value:
     return matching[0]
 
 
-def main_tensor(model: Model, name: str) -> Value:
-    """Find a tensor of the main graph by its name, by one that a signature gives an input or
+def main_tensor(graph: Graph, name: str) -> Value:
+    """Find a tensor of a model's main graph by its name, by one that a signature gives an input or
     output, or by its place. Raises LucioleError where there is none, and for one that is inside of
     a graph that an operator calls.
     """
-    graph = model.graph
     ends = (value for value in (*graph.inputs, *graph.outputs) if name in names_of(value))
     own = [value for value in graph.values if value.name == name]
     value = own[0] if len(own) == 1 else next(ends, None) if not own else None
-    value = find_tensor(model, name) if value is None else value
+    graphs = [graph] if graph.model is None else graph.model.graphs
+    value = find_tensor(graphs, name) if value is None else value
     if value.graph is not graph:
         inside = "" if value.graph is None else f" {value.graph.name!r}"
         raise LucioleError(

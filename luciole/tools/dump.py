@@ -113,7 +113,7 @@ def _tensors(model: Model, arguments: argparse.Namespace) -> None:
         report = {"output": arguments.tensors_to_hdf5, "tensors": count}
         _print(report, f"{arguments.tensors_to_hdf5}: {count} tensors", arguments.json)
         return
-    value = find_tensor(model, arguments.tensor)
+    value = find_tensor(model.graphs, arguments.tensor)
     if arguments.output is None:
         _print(dump_tensors.as_json(value), dump_tensors.as_text(value), arguments.json)
         return

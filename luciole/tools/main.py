@@ -49,6 +49,12 @@ PROGRAMS = {
     "optimize": Program(
         "optimize", "fewer operators that compute the same: passes by name, fix the batch"
     ),
+    "extract": Program(
+        "surgery.extract", "a model of some of a model's operators, or of those between two tensors"
+    ),
+    "split": Program("surgery.split", "parts of a model that run one behind the other"),
+    "cut": Program("surgery.cut", "other outputs of a model, and tensors that become inputs"),
+    "resize": Program("surgery.resize", "other shapes of inputs, and those that follow from them"),
     "compile": Program("compile", "write a network as C99 for machines without Python"),
     "completion": Program("completion", "write what makes a shell complete programs and options"),
     "verify": Program("verify", "check a model file and list what is wrong with it"),

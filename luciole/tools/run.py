@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None, program: str = "luciole run") -> int:
     """Run the program."""
     parser = parser_for(program, __doc__ or "")
-    parser.add_argument("model", metavar="MODEL", help=a_model())
+    parser.add_argument(
+        "model", metavar="MODEL", help=f"{a_model()}, or a .json file that describes parts"
+    )
     parser.add_argument(
         "--data",
         required=True,
@@ -67,8 +69,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole run") -> int
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from luciole.importers import load
-    from luciole.running import run
+    from luciole.running import opened, run
     from luciole.tools.common.writing import check_apart
     from luciole.tools.data import asked_data
     from luciole.tools.data.results import check_results, write_results
@@ -76,7 +77,7 @@ def _run(arguments: argparse.Namespace) -> int:
     check_batch(arguments.batch)
     check_results(arguments.target)
     check_apart([arguments.target], [arguments.model, arguments.data])
-    model = load(arguments.model)
+    model = opened(arguments.model)
     data = asked_data(arguments, model.graph, arguments.data, limit=arguments.limit)
     with console.tracked(arguments.json) as track:
         results = run(model, data.records, arguments.output, batch=arguments.batch, track=track)

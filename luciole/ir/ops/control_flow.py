@@ -17,11 +17,16 @@ and what depends on it in the next one.
 """
 
 
-class _Calling(Op):
+class Calling(Op):
     """Operators that call graphs: a result for each output of a graph."""
 
     variadic_results = True
     stateful = True
+
+    @property
+    def passed(self) -> tuple[Value, ...]:
+        """Tensors of the extents that the inputs of the called graphs have."""
+        return ()
 
     def _graph(self, name: str) -> Graph:
         graph = getattr(self, name)
@@ -30,7 +35,7 @@ class _Calling(Op):
         return graph
 
 
-class If(_Calling, code=BuiltinOperator.IF, options="IfOptions"):
+class If(Calling, code=BuiltinOperator.IF, options="IfOptions"):
     """Results of ``then_graph`` for the inputs, of ``else_graph`` where the condition is false.
 
     Results of both may differ in extents and ranks.
@@ -41,6 +46,11 @@ class If(_Calling, code=BuiltinOperator.IF, options="IfOptions"):
 
     then_graph: Graph = subgraph(field="then_subgraph_index", dump="then_subgraph_index")
     else_graph: Graph = subgraph(field="else_subgraph_index", dump="else_subgraph_index")
+
+    @property
+    def passed(self) -> tuple[Value, ...]:
+        """The inputs."""
+        return self.inputs
 
     def infer_shape(self, /) -> tuple[Shape, ...]:
         shapes = [value.shape for value in self.inputs]
@@ -60,7 +70,7 @@ class If(_Calling, code=BuiltinOperator.IF, options="IfOptions"):
             yield from mismatches(self.results, graph.outputs, "results", graph)
 
 
-class StablehloCase(_Calling, code=BuiltinOperator.STABLEHLO_CASE, options="StablehloCaseOptions"):
+class StablehloCase(Calling, code=BuiltinOperator.STABLEHLO_CASE, options="StablehloCaseOptions"):
     """Results of the branch with a number for the inputs: the last one's for numbers that none has.
 
     Results of the branches may differ in extents and ranks.
@@ -70,6 +80,11 @@ class StablehloCase(_Calling, code=BuiltinOperator.STABLEHLO_CASE, options="Stab
     inputs: tuple[Value, ...] = operands()
 
     branches: tuple[Graph, ...] = subgraphs(field="branch_subgraph_indices")
+
+    @property
+    def passed(self) -> tuple[Value, ...]:
+        """The inputs."""
+        return self.inputs
 
     def infer_shape(self, /) -> tuple[Shape, ...]:
         if not self.branches:
@@ -90,7 +105,7 @@ class StablehloCase(_Calling, code=BuiltinOperator.STABLEHLO_CASE, options="Stab
             yield from mismatches(self.results, graph.outputs, "results", graph)
 
 
-class While(_Calling, code=BuiltinOperator.WHILE, options="WhileOptions"):
+class While(Calling, code=BuiltinOperator.WHILE, options="WhileOptions"):
     """Call ``body_graph`` on its own outputs as long as a condition holds.
 
     It starts on the inputs, and goes on while ``condition_graph`` returns true for what is next.
@@ -101,6 +116,11 @@ class While(_Calling, code=BuiltinOperator.WHILE, options="WhileOptions"):
 
     condition_graph: Graph = subgraph(field="cond_subgraph_index", dump="cond_subgraph_index")
     body_graph: Graph = subgraph(field="body_subgraph_index", dump="body_subgraph_index")
+
+    @property
+    def passed(self) -> tuple[Value, ...]:
+        """The results, whose extents are what no step changes."""
+        return self.results
 
     def infer_shape(self, /) -> tuple[Shape, ...]:
         """Leave open the extents and ranks that a step changes, and all of them where that does not
@@ -135,7 +155,7 @@ def _open(shape: Shape) -> Shape:
     return shape if shape is UNRANKED else (None,) * len(shape)
 
 
-class Delegating(_Calling):
+class Delegating(Calling):
     """An operator whose results are one graph's for its operands."""
 
     @property
@@ -143,6 +163,11 @@ class Delegating(_Calling):
         """The graph. Raises ShapeError where it is not given."""
         (name,) = (field.name for field in self.attr_fields() if field.is_graph)
         return self._graph(name)
+
+    @property
+    def passed(self) -> tuple[Value, ...]:
+        """The operands."""
+        return tuple(self.given_operands().values())
 
     def infer_shape(self, /) -> tuple[Shape, ...]:
         return result_shapes(self.whole, [value.shape for value in self.given_operands().values()])
@@ -183,7 +208,7 @@ class StablehloComposite(
     composite_version: int = attr(default=0, field="version", dump="version")
 
 
-class CallOnce(_Calling, code=BuiltinOperator.CALL_ONCE, options="CallOnceOptions"):
+class CallOnce(Calling, code=BuiltinOperator.CALL_ONCE, options="CallOnceOptions"):
     """Call a graph without inputs and outputs, only in the first run: it sets variables up."""
 
     result_names = ()

@@ -16,11 +16,17 @@ def remove_dead(graph: Graph) -> bool:
     for op in reversed(list(graph.ops)):
         if not _is_needed(op):
             graph.remove(op)
-    kept = _spoken_of(graph)
-    for value in list(graph.values):
-        if value not in kept and not value.users and value.producer is None:
-            graph.remove_value(value)
+    remove_unused_values(graph)
     return before != (len(graph.ops), len(graph.values))
+
+
+def remove_unused_values(graph: Graph) -> bool:
+    """Remove tensors that nothing uses, computes or names."""
+    kept = _spoken_of(graph)
+    unused = [v for v in graph.values if v not in kept and not v.users and v.producer is None]
+    for value in unused:
+        graph.remove_value(value)
+    return bool(unused)
 
 
 def remove_dead_buffers(model: Model) -> bool:

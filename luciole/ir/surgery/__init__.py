@@ -1,0 +1,1 @@
+"""Cut models: parts of them, other ends, other shapes, parameters of other tools."""

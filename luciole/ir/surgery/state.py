@@ -1,0 +1,67 @@
+"""State that outlives a run, which no cut may go through: variables and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable, Iterator
+
+from luciole.ir.calls import reachable
+from luciole.ir.errors import GraphError
+from luciole.ir.graph import Graph
+from luciole.ir.op import Op
+from luciole.ir.ops.control_flow import CallOnce
+from luciole.ir.value import Value
+from luciole.schema.enums import TensorType
+
+State = Hashable
+"""A variable tensor, or how a handle names what it is of."""
+
+
+def states_of(op: Op) -> set[State]:
+    """List the states that an operator, or a graph that it calls, reads or writes."""
+    ops = [op, *(o for g in op.called_graphs() for inner in reachable(g) for o in inner.ops)]
+    return {state for each in ops for state in _own(each)}
+
+
+def _own(op: Op) -> Iterator[State]:
+    for value in op.operands:
+        if value is not None and value.is_variable:
+            yield value
+        elif value is not None and value.dtype == TensorType.RESOURCE:
+            yield _named(value)
+
+
+def _named(handle: Value) -> State:
+    """Name a variable or table by the attributes of its handle's maker, which others may share."""
+    if handle.producer is None:
+        return handle
+    maker = handle.producer.op
+    return maker.kind, *(str(held) for held in maker.attributes().values())
+
+
+def all_states(ops: Iterable[Op]) -> set[State]:
+    """List the states of several operators."""
+    return {state for op in ops for state in states_of(op)}
+
+
+def set_up(graph: Graph, ops: Collection[Op]) -> set[Op]:
+    """Find the operators that set up, once, the states of others."""
+    states = all_states(ops)
+    return {op for op in graph.ops if isinstance(op, CallOnce) and states_of(op) & states}
+
+
+def writers(graph: Graph, ops: Collection[Op]) -> set[Op]:
+    """Find the operators without results that share states with others: they write them."""
+    states = all_states(ops)
+    return {op for op in graph.ops if not op.results and states_of(op) & states}
+
+
+def refuse_split_state(ops: Collection[Op], others: Iterable[Op]) -> None:
+    """Refuse to part operators from ``others`` that share a state with them. Raises GraphError."""
+    states = all_states(ops)
+    for other in () if not states else others:
+        if other not in ops and states_of(other) & states:
+            first = next(op for op in ops if states_of(op) & states_of(other))
+            raise GraphError(
+                f"{first} and {other} share a variable or a table, whose state is not split: "
+                "both go into one part"
+            )

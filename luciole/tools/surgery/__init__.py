@@ -1,0 +1,1 @@
+"""Programs that cut models: each a file, and what they share."""

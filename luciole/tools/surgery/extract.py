@@ -1,0 +1,73 @@
+"""``luciole extract``: a model of some of a model's operators.
+
+They are chosen by number, by name and by kind, and between two tensors; what is chosen in several
+ways is taken together. What they read and others compute becomes an input, and what others read an
+output. `luciole dump` shows numbers, names and kinds.
+
+  luciole extract net.circle -o layers.circle --number 3-7,12
+  luciole extract net.tflite -o head.tflite --from pool --to logits
+  luciole extract net.circle -o block.circle --name "block1/*" --kind ADD
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+
+from luciole.tools.common.command import FINE, UsageError, add_common, parser_for, run_program
+from luciole.tools.surgery.common import add_files, opened, write
+
+
+def main(argv: Sequence[str] | None = None, program: str = "luciole extract") -> int:
+    """Run the program."""
+    parser = parser_for(program, __doc__ or "")
+    add_files(parser)
+    parser.add_argument(
+        "--number", action="append", default=[], metavar="3-7,12", help="operators by their numbers"
+    )
+    parser.add_argument(
+        "--name",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="operators by a result's name, or neighbouring parts of it (shell pattern)",
+    )
+    parser.add_argument(
+        "--kind", action="append", default=[], metavar="KIND", help="operators by kind: CONV_2D"
+    )
+    parser.add_argument(
+        "--from", dest="start", metavar="TENSOR", help="operators that depend on this tensor"
+    )
+    parser.add_argument(
+        "--to", dest="end", metavar="TENSOR", help="operators that this tensor needs"
+    )
+    add_common(parser)
+    return run_program(argv, parser, _run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from luciole.ir.surgery.extract import extract
+
+    numbers = [number for text in arguments.number for number in _numbers(text)]
+    ends = (arguments.start, arguments.end)
+    if not (numbers or arguments.name or arguments.kind or any(e is not None for e in ends)):
+        raise UsageError("choose operators: --number, --name, --kind, --from or --to")
+    part = extract(
+        opened(arguments),
+        numbers=numbers,
+        names=arguments.name,
+        kinds=arguments.kind,
+        start=arguments.start,
+        end=arguments.end,
+    )
+    write(arguments, part)
+    return FINE
+
+
+def _numbers(text: str) -> Iterator[int]:
+    """Read numbers and ranges: ``3-7,12``."""
+    for word in text.split(","):
+        first, dash, last = word.strip().partition("-")
+        if not first.isdecimal() or not (last.isdecimal() if dash else True):
+            raise UsageError(f"--number is {text!r}: it is written as 3-7,12")
+        yield from range(int(first), int(last if dash else first) + 1)

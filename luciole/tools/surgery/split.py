@@ -1,0 +1,75 @@
+"""``luciole split``: parts of a model that run one behind the other.
+
+The file that is named describes how parts are connected, by the names of tensors, as ONE's
+circle-partitioner does; beside it lies a model for each part. `luciole run` takes it as a model.
+
+  luciole split net.tflite -o net.conn.json --at conv5 --at pool
+  luciole run net.conn.json --data test.npz -o answers.npz
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from luciole.tools.common import console
+from luciole.tools.common.command import (
+    FINE,
+    UsageError,
+    a_model,
+    add_common,
+    parser_for,
+    run_program,
+)
+from luciole.tools.surgery.common import described, show_ends
+
+if TYPE_CHECKING:
+    from luciole.surgery import Parts
+
+
+def main(argv: Sequence[str] | None = None, program: str = "luciole split") -> int:
+    """Run the program."""
+    parser = parser_for(program, __doc__ or "")
+    parser.add_argument("model", metavar="MODEL", help=a_model())
+    parser.add_argument(
+        "-o", dest="target", required=True, metavar="FILE", help="the .json file to write"
+    )
+    parser.add_argument(
+        "--at",
+        action="append",
+        required=True,
+        metavar="TENSOR",
+        help="a part ends where this tensor is computed (may be repeated)",
+    )
+    add_common(parser)
+    return run_program(argv, parser, _run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from luciole.exporters.writer import writers
+    from luciole.files import check_writable
+    from luciole.surgery import split
+
+    if Path(arguments.target).suffix.lower() != ".json":
+        raise UsageError(f"{arguments.target}: parts are described in a .json file")
+    check_writable(arguments.target)
+    parts = split(arguments.model, arguments.at)
+    own = Path(arguments.model).suffix.lower()
+    extension = own if own in [writer.extension for writer in writers()] else ".circle"
+    files = parts.save(arguments.target, source=arguments.model, extension=extension)
+    _print(arguments, parts, files)
+    return FINE
+
+
+def _print(arguments: argparse.Namespace, parts: Parts, files: Sequence[Path]) -> None:
+    pairs = list(zip(files, parts.models, strict=True))
+    if arguments.json:
+        told = [{"output": str(file), **described(model)} for file, model in pairs]
+        console.print_json({"output": arguments.target, "parts": told})
+        return
+    console.show(f"{arguments.target}: {len(files)} parts")
+    for file, model in pairs:
+        console.show(f"{file}: {sum(len(graph.ops) for graph in model.graphs)} operators")
+        show_ends(model)
