@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         simulate,
     )
     from luciole.compiler import Compiled
+    from luciole.implanting import implant
     from luciole.ir import Graph, LucioleError, Model
     from luciole.kernels.core.custom import custom_operator
     from luciole.optimizing import optimize
@@ -51,6 +52,7 @@ __all__ = [
     "cut",
     "extract",
     "finetune",
+    "implant",
     "load",
     "optimize",
     "quantize",
@@ -75,6 +77,7 @@ _HOME = {
     "custom_operator": "luciole.kernels.core.custom",
     "load": "luciole.importers",
     "finetune": "luciole.api",
+    "implant": "luciole.implanting",
     "optimize": "luciole.optimizing",
     "quantize": "luciole.api",
     "requantize": "luciole.api",

@@ -17,6 +17,7 @@ from luciole.compiler.options import MODEL, STATIC, Transform
 from luciole.compiler.targets import NATIVE, PORTABLE
 from luciole.exporters import save, to_bytes
 from luciole.files import write_files
+from luciole.implanting import read_ranges
 from luciole.importers import from_bytes, load
 from luciole.interpreter.records import Data, Track, records_of
 from luciole.ir import Array, Model
@@ -171,6 +172,7 @@ def quantize(
     nothing qualifies, the data cannot be used or choices do not go together, InputError for data
     whose names, types or shapes the model does not take.
     """
+    ranges_from = read_ranges(ranges_from)
     chosen = _options(options, locals())
     return _quantized(model, data, chosen, labels, _metric(metric), judges, proof, track)
 
@@ -249,6 +251,7 @@ def sensitivity(
     keywords. Raises what ``quantize`` does, and QuantizeError for a scheme that learns nothing
     from data.
     """
+    ranges_from = read_ranges(ranges_from)
     choices = dict(locals())
     if options is None and scheme is None:
         choices["scheme"] = "int8"

@@ -147,20 +147,20 @@ def _described(file: str, inputs: Sequence[str], outputs: Sequence[str]) -> dict
     return {"file": file, "inputs": list(inputs), "outputs": list(outputs)}
 
 
-def _entry(place: Path, content: Any, key: str) -> Any:
+def _entry(place: Path, content: object, key: str) -> object:
     if not isinstance(content, dict) or key not in content:
         raise FormatError(f'{place.name}: an object with "{key}" is needed')
     return content[key]
 
 
-def _names(place: Path, content: Any, key: str) -> list[str]:
+def _names(place: Path, content: object, key: str) -> list[str]:
     names = _entry(place, content, key)
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise FormatError(f'{place.name}: "{key}" is a list of names')
     return names
 
 
-def _file(place: Path, part: Any) -> Path:
+def _file(place: Path, part: object) -> Path:
     """Find a part's file, which lies beside the description."""
     name = _entry(place, part, "file")
     if not isinstance(name, str) or Path(name).name != name:

@@ -12,7 +12,16 @@ from typing import NamedTuple
 import luciole
 
 ROOT = Path(luciole.__path__[0])
-_FACES = ("", ".__main__", ".api", ".optimizing", ".quantizing", ".running")
+_FACES = (
+    "",
+    ".__main__",
+    ".api",
+    ".implanting",
+    ".optimizing",
+    ".quantizing",
+    ".running",
+    ".surgery",
+)
 FACADE = tuple(f"luciole{m}" for m in _FACES)
 
 

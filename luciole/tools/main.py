@@ -55,6 +55,9 @@ PROGRAMS = {
     "split": Program("surgery.split", "parts of a model that run one behind the other"),
     "cut": Program("surgery.cut", "other outputs of a model, and tensors that become inputs"),
     "resize": Program("surgery.resize", "other shapes of inputs, and those that follow from them"),
+    "implant": Program(
+        "surgery.implant", "other tools' scales, zero points, values and ranges, put into a model"
+    ),
     "compile": Program("compile", "write a network as C99 for machines without Python"),
     "completion": Program("completion", "write what makes a shell complete programs and options"),
     "verify": Program("verify", "check a model file and list what is wrong with it"),

@@ -26,7 +26,7 @@ def cut(model: Model, *, outputs: Sequence[str] = (), inputs: Sequence[str] = ()
     last = [_output(model, name) for name in outputs] or list(graph.outputs)
     first = [_input(model, name) for name in inputs]
     ops = _needed(model, last, first)
-    refuse_split_state(ops, graph.ops)
+    refuse_split_state(model, ops, alone=False)
     taken = ends_of(graph, ops).inputs
     for value in first:
         if value not in taken and value not in last:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from luciole.ir.errors import GraphError
-from luciole.ir.graph import Model, all_ops
+from luciole.ir.graph import Model
 from luciole.ir.names import main_tensor
 from luciole.ir.op import Op
 from luciole.ir.surgery.part import part_of
@@ -51,8 +51,7 @@ def extract(
         raise GraphError("no operator is chosen")
     ops = with_handles(ops)
     ops |= set_up(graph, ops)
-    called = {o for op in ops for g in op.called_graphs() for o in g.ops}
-    refuse_split_state(ops, (op for op in all_ops(model.graphs) if op not in called))
+    refuse_split_state(model, ops)
     return part_of(model, ops, ends_of(graph, ops))
 
 

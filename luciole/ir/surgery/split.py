@@ -29,7 +29,7 @@ def split(model: Model, at: Sequence[str]) -> list[Model]:
     points = sorted((_point(model, name) for name in at), key=lambda v: places[_maker(v)])
     regions = _regions(graph, points)
     for ops in regions:
-        refuse_split_state(ops, graph.ops)
+        refuse_split_state(model, ops)
     ends = [ends_of(graph, ops) for ops in regions]
     left = [v for v in graph.outputs if v.producer is None and not v.is_input]
     ends[-1] = Ends(ends[-1].inputs, [*ends[-1].outputs, *left])  # constants among the outputs

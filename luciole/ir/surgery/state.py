@@ -6,7 +6,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator
 
 from luciole.ir.calls import reachable
 from luciole.ir.errors import GraphError
-from luciole.ir.graph import Graph
+from luciole.ir.graph import Graph, Model, all_ops
 from luciole.ir.op import Op
 from luciole.ir.ops.control_flow import CallOnce
 from luciole.ir.value import Value
@@ -18,8 +18,12 @@ State = Hashable
 
 def states_of(op: Op) -> set[State]:
     """List the states that an operator, or a graph that it calls, reads or writes."""
-    ops = [op, *(o for g in op.called_graphs() for inner in reachable(g) for o in inner.ops)]
-    return {state for each in ops for state in _own(each)}
+    return {state for each in (op, *_inside(op)) for state in _own(each)}
+
+
+def _inside(op: Op) -> Iterator[Op]:
+    """List the operators of the graphs that an operator calls, directly or not."""
+    return (inner for g in op.called_graphs() for graph in reachable(g) for inner in graph.ops)
 
 
 def _own(op: Op) -> Iterator[State]:
@@ -55,11 +59,15 @@ def writers(graph: Graph, ops: Collection[Op]) -> set[Op]:
     return {op for op in graph.ops if not op.results and states_of(op) & states}
 
 
-def refuse_split_state(ops: Collection[Op], others: Iterable[Op]) -> None:
-    """Refuse to part operators from ``others`` that share a state with them. Raises GraphError."""
+def refuse_split_state(model: Model, ops: Collection[Op], *, alone: bool = True) -> None:
+    """Refuse to part operators of the main graph from others that share a state with them: of the
+    whole model, or where they do not stay ``alone``, of the main graph. Raises GraphError.
+    """
     states = all_states(ops)
-    for other in () if not states else others:
-        if other not in ops and states_of(other) & states:
+    own = {*ops, *(inner for op in ops for inner in _inside(op))}
+    others = all_ops(model.graphs) if alone else model.graph.ops
+    for other in others if states else ():
+        if other not in own and states_of(other) & states:
             first = next(op for op in ops if states_of(op) & states_of(other))
             raise GraphError(
                 f"{first} and {other} share a variable or a table, whose state is not split: "

@@ -241,8 +241,8 @@ def _add_integers(parser: argparse.ArgumentParser) -> None:
         "--ranges-from",
         action="append",
         metavar="FILE",
-        help="use ranges of such a file; given several times, they are merged. With --rounding "
-        "nearest no data are needed",
+        help="use ranges of such a file, or the min and max in a .circle or .tflite file; given "
+        "several times, they are merged. With --rounding nearest no data are needed",
     )
     integers.add("--rounding", help="of weights: output_aware (default) or nearest")
     integers.add(

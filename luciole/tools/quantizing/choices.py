@@ -225,9 +225,12 @@ def _minifloats(arguments: argparse.Namespace, scheme: str) -> MinifloatOptions:
 
 
 def _integers(arguments: argparse.Namespace, scheme: str | None) -> WholeOptions:
+    from luciole.implanting import read_ranges
     from luciole.lquantizer.assignment.choosing import options_for_network
 
     choices = {name: vars(arguments)[name] for name in _OF_INTEGERS if is_chosen(arguments, name)}
+    if "ranges_from" in choices:
+        choices["ranges_from"] = read_ranges(choices["ranges_from"])
     return options_for_network({"scheme": scheme, **choices})
 
 
