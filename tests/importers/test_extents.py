@@ -199,6 +199,7 @@ CASES: dict[str, tuple[list[Any], dict[str, Any]]] = {
             "f": np.ones((2, 4, 1, 1), np.float32),
         },
     ),
+    "the last element": ([node("Gather", "x", "at", "y", axis=3)], {"at": np.array([-1, 0])}),
     "an order of its own": (
         [node("Relu", "b", "y"), node("Neg", "a", "b"), node("Sigmoid", "x", "a")],
         {},
@@ -217,3 +218,28 @@ def test_networks_with_open_extents_run_at_any_size(name: str, tmp_path: Path) -
         x = np.random.default_rng(4).standard_normal(size).astype(np.float32)
         (expected,) = session.run(None, {"x": x})
         np.testing.assert_allclose(interpreter.run(x)["y"], expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+@pytest.mark.parametrize("shape", [["time", "batch", 5], ["time", 2, 5], [6, "batch", 5]])
+def test_sequences_of_any_length_and_number_are_a_loop(
+    kind: str, shape: list[Any], tmp_path: Path
+) -> None:
+    runtime = pytest.importorskip("onnxruntime")
+    gates = {"LSTM": 4, "GRU": 3}[kind]
+    rng = np.random.default_rng(5)
+    weights = {
+        name: rng.standard_normal((2, gates * 3, n)).astype(np.float32)
+        for name, n in (("wx", 5), ("wh", 3))
+    }
+    nodes = [node(kind, "x", "wx", "wh", "y", direction="bidirectional", hidden_size=3)]
+    path = save(tmp_path / "m.onnx", nodes, shape, weights)
+    interpreter, session = luciole.Interpreter(path), runtime.InferenceSession(path)
+    for time, batch in ((6, 2), (3, 2), (6, 4)):
+        size = [
+            n if isinstance(n, int) else m for n, m in zip(shape, (time, batch, 5), strict=True)
+        ]
+        x = rng.standard_normal(size).astype(np.float32)
+        (expected,) = session.run(None, {"x": x})
+        for _ in range(2):  # the state begins at zero in each run
+            np.testing.assert_allclose(interpreter.run(x)["y"], expected, rtol=1e-4, atol=1e-5)

@@ -11,6 +11,7 @@ from luciole.importers.onnx.building import Building
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.node import Node
 from luciole.importers.onnx.rules import rule
+from luciole.importers.onnx.shape import extents as extents_of
 from luciole.ir import Op, TensorType, Value
 from luciole.ir.ops import comparisons, unsorted_segment
 from luciole.ir.ops import elementwise_binary as binary
@@ -23,10 +24,11 @@ from luciole.ir.ops.select import SelectV2
 from luciole.ir.ops.where import Where
 
 
-def counted(k: Building, places: Value, extent: int | None) -> Value:
-    """Count places from the front: negative ones are from the end of an axis, and none of circle's
-    operators has them.
+def counted(k: Building, places: Value, value: Value, axis: int) -> Value:
+    """Count places along an axis of a value from the front: negative ones are from its end, and
+    none of circle's operators has them.
     """
+    extent = value.shape[axis]
     if places.dtype not in (TensorType.INT32, TensorType.INT64):
         places = k.cast(places, TensorType.INT32)
     if places.data is not None:
@@ -39,10 +41,13 @@ def counted(k: Building, places: Value, extent: int | None) -> Value:
             raise RefusedError(f"a place is outside of the axis of {extent} elements")
         if not numbers.size or numbers.min() >= 0:
             return places
-    if extent is None or (k.nodes.is_ours and places.data is None):
+    if k.nodes.is_ours and places.data is None:
         return places  # kernels refuse negative ones
-    if not extent:
+    if extent == 0:
         raise RefusedError("it takes elements of an empty axis")
+    if extent is None:
+        count = k.cast(extents_of(k, value, axis, axis + 1), places.dtype)
+        return k.add(binary.FloorMod(places, k.reshape(count, ())))
     return k.add(binary.FloorMod(places, k.like(places, extent)))
 
 
@@ -50,7 +55,7 @@ def counted(k: Building, places: Value, extent: int | None) -> Value:
 def gather(k: Building, node: Node) -> Value:
     """Take slices along an axis."""
     axis = k.axis(node.integer("axis", 0), node[0])
-    return k.add(Gather(node[0], counted(k, node[1], node[0].shape[axis]), axis=axis))
+    return k.add(Gather(node[0], counted(k, node[1], node[0], axis), axis=axis))
 
 
 def _counted_rows(k: Building, places: Value, extents: NDArray[np.int64]) -> Value:
@@ -96,7 +101,7 @@ def flat_places(k: Building, x: Value, places: Value, axis: int) -> Value:
     others = k.filled(extents, 0, np.int64)
     for i, steps in enumerate(np.indices(extents, sparse=True)):
         others += 0 if i == axis else strides[i] * steps
-    along = k.cast(counted(k, places, dims[axis]), TensorType.INT32)
+    along = k.cast(counted(k, places, x, axis), TensorType.INT32)
     scaled = k.add(binary.Mul(along, k.constant(np.int32(strides[axis]))))
     return k.add(binary.Add(scaled, k.constant(others.astype(np.int32))))
 

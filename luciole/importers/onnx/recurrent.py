@@ -19,7 +19,8 @@ from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.matrix import matmul
 from luciole.importers.onnx.node import Node
 from luciole.importers.onnx.rules import rule
-from luciole.importers.onnx.sequences import repeated
+from luciole.importers.onnx.sequences import repeated, zeros
+from luciole.importers.onnx.shape import with_axes, without_axes
 from luciole.ir import Op, TensorType, Value
 from luciole.ir.ops import activations, elementwise_unary, leaky_relu
 from luciole.ir.ops import elementwise_binary as binary
@@ -181,8 +182,8 @@ def recurrent(k: Building, node: Node) -> list[Value | None]:
     cell, gates, usual, states = _CELLS[node.kind]
     batched = bool(node.integer("layout", 0))
     x = k.transpose(node[0], (1, 0, 2)) if batched else node[0]
-    time, batch, _ = k.dims(x)
-    if node.get(4) is not None and k.integers(node[4]) != [time] * batch:
+    time, batch, _ = x.shape
+    if node.get(4) is not None and k.integers(node[4]) != [time] * (batch or 0):
         raise RefusedError("its sequences have other lengths")
     count = k.dims(node[1])[0]
     turns = _TURNS.get(node.text("direction", "forward"), ())
@@ -190,7 +191,7 @@ def recurrent(k: Building, node: Node) -> list[Value | None]:
         raise RefusedError(f"weights of {count} directions for {node.text('direction', 'forward')}")
     directions = []
     for slot, turned in enumerate(turns):
-        d = _direction(k, node, slot, (gates, states, batch), usual)
+        d = _direction(k, node, slot, (gates, states), usual, x)
         steps, ends = _run(d, cell, _turned(k, x) if turned else x)
         directions.append((_turned(k, steps) if turned else steps, ends))
     return _results(k, directions, batched)
@@ -203,7 +204,8 @@ def _turned(k: Building, sequence: Value) -> Value:
 def _run(d: Direction, cell: Cell, sequence: Value) -> tuple[Value, list[Value]]:
     """Compute all steps [time, batch, units], and the last states."""
     sums, states = d.of_input(sequence), list(d.states)
-    if d.k.dims(sums)[0] > MOST_STEPS:
+    time, batch, *_ = sums.shape
+    if time is None or batch is None or time > MOST_STEPS:
         return repeated(d.k, sums, states, lambda k, x, state: cell(d.inside(k), x, state))
     outputs = []
     for x in slices(d.k, sums, 0):
@@ -218,8 +220,7 @@ def _results(
     """Bring outputs to [time, directions, batch, units], and last states to [directions, ...]."""
     apart = []
     for steps, _ in directions:
-        time, batch, units = k.dims(steps)
-        apart.append(k.reshape(steps, (time, 1, batch, units)))
+        apart.append(with_axes(k, steps, [1]))
     whole = joined(k, apart, 1)
     results: list[Value | None] = [k.transpose(whole, (2, 0, 1, 3)) if batched else whole]
     for ends in zip(*(ends for _, ends in directions), strict=True):
@@ -229,9 +230,9 @@ def _results(
 
 
 def _direction(
-    k: Building, node: Node, slot: int, sizes: tuple[int, int, int], usual: Sequence[str]
+    k: Building, node: Node, slot: int, sizes: tuple[int, int], usual: Sequence[str], x: Value
 ) -> Direction:
-    gates, states, batch = sizes
+    gates, states = sizes
     units = k.dims(node[2])[-1]
     weights, recurrent = (_part(k, node[i], slot) for i in (1, 2))
     resets_first = node.kind == "GRU" and not node.flag("linear_before_reset")
@@ -243,7 +244,7 @@ def _direction(
         tuple(_rows(k, recurrent, units, (0, 2, 3) if resets_first else (0, gates))),
         *_biases(k, node, slot, weights),
         _functions(node, slot, usual),
-        tuple(_state(k, node, slot, 5 + i, (batch, units)) for i in range(states)),
+        tuple(_state(k, node, slot, 5 + i, x) for i in range(states)),
         () if holes is None else tuple(_rows(k, _part(k, holes, slot), units, range(4))),
         axis=k.constant(np.int32(1)),
         one=k.like(weights, 1),
@@ -260,21 +261,21 @@ def _biases(k: Building, node: Node, slot: int, weights: Value) -> tuple[Value, 
     return k.add(binary.Add(of_input, of_state)), None
 
 
-def _state(k: Building, node: Node, slot: int, operand: int, dims: tuple[int, int]) -> Value:
+def _state(k: Building, node: Node, slot: int, operand: int, x: Value) -> Value:
     """Return the state that the first step begins with: zeros where none is given."""
     initial = node.get(operand)
     if initial is None:
-        return k.like(node[1], k.filled(dims, 0))
+        return zeros(k, node[1], [(x, 1), (node[2], 2)])
     return _part(k, k.transpose(initial, (1, 0, 2)) if node.flag("layout") else initial, slot)
 
 
 def _part(k: Building, value: Value, slot: int) -> Value:
-    dims = k.dims(value)
-    if dims[0] == 1:
-        return k.reshape(value, dims[1:])
-    begin = np.array([slot, *[0] * (len(dims) - 1)], np.int32)
-    size = np.array([1, *dims[1:]], np.int32)
-    return k.reshape(k.add(Slice(value, k.constant(begin), k.constant(size))), dims[1:])
+    """Take what is of one direction."""
+    if value.shape[0] != 1:
+        rest = len(value.shape) - 1
+        begin, size = np.array([slot, *[0] * rest], np.int32), np.array([1, *[-1] * rest], np.int32)
+        value = k.add(Slice(value, k.constant(begin), k.constant(size)))
+    return without_axes(k, value, [0])
 
 
 def _rows(k: Building, value: Value, units: int, cuts: Sequence[int]) -> list[Value]:
