@@ -270,7 +270,7 @@ def _state(k: Building, node: Node, slot: int, operand: int, x: Value) -> Value:
 
 
 def _part(k: Building, value: Value, slot: int) -> Value:
-    """Take what is of one direction."""
+    """Return the part of a tensor that belongs to one direction."""
     if value.shape[0] != 1:
         rest = len(value.shape) - 1
         begin, size = np.array([slot, *[0] * rest], np.int32), np.array([1, *[-1] * rest], np.int32)
