@@ -10,7 +10,7 @@ class QuantizeError(LucioleError, ValueError):
 
 
 def check_drop(target: float | None) -> None:
-    """Refuse what nothing can lose, in whatever unit."""
+    """Refuse a target below 0 or without an end, in whatever unit."""
     if target is not None and not 0 <= target < math.inf:
         raise QuantizeError(f"target_drop is {target}: 0 and more are possible")
 

@@ -154,7 +154,7 @@ def float_bytes(model: Model) -> dict[str, int]:
     """Count the bytes of float constants by the name of the operator that reads them first, in all
     graphs, the largest first; learned layers are left out.
     """
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     seen: set[int] = set()
     for op in all_ops(model.graphs):
         if has_levels(op) or is_decoder(op):
@@ -163,8 +163,8 @@ def float_bytes(model: Model) -> dict[str, int]:
         size = sum(len(b) for key, b in own.items() if key not in seen and b is not None)
         seen |= own.keys()
         if size:
-            found[op.name] = found.get(op.name, 0) + size
-    return dict(sorted(found.items(), key=lambda entry: -entry[1]))
+            sizes[op.name] = sizes.get(op.name, 0) + size
+    return dict(sorted(sizes.items(), key=lambda entry: -entry[1]))
 
 
 def _is_float(value: Value) -> bool:
@@ -182,12 +182,12 @@ def _row(layer: LayerReport, stages: Sequence[str]) -> tuple[str, ...]:
     return (one_line(layer.short or layer.name), layer.format, *shown, size)
 
 
-def error_of(wanted: Array, found: Array) -> tuple[float, float | None]:
+def error_of(exact: Array, computed: Array) -> tuple[float, float | None]:
     """Compute mean squared error, and signal-to-noise ratio in dB (None without signal or
     error).
     """
-    signal = float(np.mean(np.square(wanted, dtype=np.float64)))
-    mse = float(np.mean(np.square(np.subtract(wanted, found, dtype=np.float64))))
+    signal = float(np.mean(np.square(exact, dtype=np.float64)))
+    mse = float(np.mean(np.square(np.subtract(exact, computed, dtype=np.float64))))
     return mse, snr_db(signal, mse)
 
 

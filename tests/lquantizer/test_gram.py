@@ -50,8 +50,8 @@ def test_what_is_free_makes_up_for_what_is_fixed(gram: Gram) -> None:
         fixed, free = slice(0, place), slice(place, 40)
         pull = MATRIX[free, fixed] @ (values[fixed] - WEIGHTS[fixed])
         moves = -np.linalg.solve(MATRIX[free, free], pull)
-        wanted = WEIGHTS[place] + moves[0]
-        np.testing.assert_allclose(left.wanted(place), wanted, rtol=1e-3, atol=1e-3)
+        best = WEIGHTS[place] + moves[0]
+        np.testing.assert_allclose(left.target(place), best, rtol=1e-3, atol=1e-3)
         left.fix(place, values[place])
 
 

@@ -135,7 +135,7 @@ class AeqRule:
     """Elements that weights must have to be rounded, where tensors between operators stay float."""
 
     def is_for(self, operation: str, scope: str) -> bool:
-        """Tell whether the rule is for an operation with a scope."""
+        """Check whether the rule is for an operation with a scope."""
         if self.operation not in ("*", operation) or not self.pattern.search(scope):
             return False
         possible = _ALGORITHMS[self.algorithm] & _OPERATIONS.get(self.format, frozenset())
@@ -186,12 +186,12 @@ class AeqRecipe:
         return next((r for r in reversed(self.rules) if r.is_for(operation, scope)), None)
 
     def ends(self, graph: Graph) -> dict[str, str]:
-        """Say what a graph's inputs and outputs are: ``input_type`` and ``output_type``."""
-        found = {
+        """Return the types of a graph's inputs and outputs: ``input_type`` and ``output_type``."""
+        types = {
             "input_type": self._end(_INPUT, graph.inputs),
             "output_type": self._end(_OUTPUT, graph.outputs),
         }
-        return {name: end for name, end in found.items() if name not in self.own_ends}
+        return {name: end for name, end in types.items() if name not in self.own_ends}
 
     def _end(self, operation: str, values: list[Value]) -> str:
         """Name the type of all inputs or outputs; float32 where they differ."""
@@ -200,7 +200,7 @@ class AeqRecipe:
         return f"int{bits.pop()}" if len(bits) == 1 and None not in bits else "float32"
 
     def report(self) -> Iterator[str]:
-        """Say of every rule how many operators got what from it."""
+        """Yield a line for every rule, with the number of operators of each format."""
         for rule in sorted(self.rules, key=lambda rule: rule.number):
             used = self.used.get(rule.number, Counter())
             told = ", ".join(f"{count} {word}" for word, count in sorted(used.items()))
@@ -213,18 +213,18 @@ class AeqRecipe:
         Raises QuantizeError where rules do not go together.
         """
         names = {rule.algorithm for rule in self.rules}
-        found = {"ranges": "min_max", "rounding": "nearest", "rescale": "none"}
+        choices = {"ranges": "min_max", "rounding": "nearest", "rescale": "none"}
         if names & {"MSE", "OCTAV"}:
-            found["ranges"] = "mse"
+            choices["ranges"] = "mse"
         if "GPTQ" in names:
-            found["rounding"] = "output_aware"
+            choices["rounding"] = "output_aware"
         sizes = {rule.granularity for rule in self.rules if rule.granularity is not None}
         if len(sizes) > 1:
             raise QuantizeError(
                 "recipe: rules have TENSORWISE and CHANNELWISE weights, one is needed"
             )
-        found |= {"granularity": sizes.pop()} if sizes else {}
-        return found | {"scheme": str(self._format_of_all())}
+        choices |= {"granularity": sizes.pop()} if sizes else {}
+        return choices | {"scheme": str(self._format_of_all())}
 
     def _format_of_all(self) -> LayerFormat:
         """Choose a format that says what is between operators, wherever integers are."""
@@ -253,7 +253,7 @@ def _with(others: list[AeqRule], rule: AeqRule) -> list[AeqRule]:
 
 
 def _is_small(op: Op, rule: AeqRule) -> bool:
-    """Tell whether an operator has no weights that the rule would round."""
+    """Check whether an operator has no weights that the rule would round."""
     if _bits_between(rule.format) is not None or rule.format == FLOAT:
         return False
     value = weight_constant(op) if has_weights(op) else None
@@ -311,20 +311,20 @@ class _Tensor:
 
 
 def _tensor(where: str, config: Mapping[str, Any], key: str) -> _Tensor:
-    found = config.get(key)
-    if not isinstance(found, Mapping):
-        raise QuantizeError(f"{where}: {key} is {found!r}, an object is needed")
+    settings = config.get(key)
+    if not isinstance(settings, Mapping):
+        raise QuantizeError(f"{where}: {key} is {settings!r}, an object is needed")
     where = f"{where}: {key}"
-    _refuse_others(where, found, _TENSOR)
-    bits, symmetric = found.get("num_bits"), found.get("symmetric", True)
+    _refuse_others(where, settings, _TENSOR)
+    bits, symmetric = settings.get("num_bits"), settings.get("symmetric", True)
     if type(bits) is not int or type(symmetric) is not bool:
         raise QuantizeError(f"{where}: num_bits is a whole number, symmetric true or false")
-    if found.get("algorithm_params"):
+    if settings.get("algorithm_params"):
         raise QuantizeError(f"{where}: there are no algorithm_params here")
-    granularity = str(found.get("granularity", "TENSORWISE"))
-    if granularity not in _GRANULARITIES or found.get("block_size"):
+    granularity = str(settings.get("granularity", "TENSORWISE"))
+    if granularity not in _GRANULARITIES or settings.get("block_size"):
         raise QuantizeError(f"{where}: there is no granularity {granularity} here")
-    return _Tensor(bits, symmetric, str(found.get("dtype", "INT")), granularity)
+    return _Tensor(bits, symmetric, str(settings.get("dtype", "INT")), granularity)
 
 
 _GRANULARITIES = {"CHANNELWISE": "channel", "TENSORWISE": "tensor"}
@@ -336,21 +336,21 @@ def _format(where: str, algorithm: str, config: Mapping[str, Any]) -> LayerForma
     """Read the format that a configuration says. Raises QuantizeError for one that is none."""
     weights = _tensor(where, config, "weight_tensor_config")
     precision, explicit = config.get("compute_precision"), config.get("explicit_dequantize")
-    found: LayerFormat | None = None
+    format: LayerFormat | None = None
     if algorithm == "float_casting":
-        found = Float(16) if (weights.bits, weights.dtype) == (16, "FLOAT") else None
+        format = Float(16) if (weights.bits, weights.dtype) == (16, "FLOAT") else None
     elif weights.bits not in _WEIGHTS:
-        found = None
+        format = None
     elif precision == "FLOAT" and explicit is True:
-        found = StoredLevels(weights.bits)
+        format = StoredLevels(weights.bits)
     elif precision == "INTEGER" and not explicit and weights.symmetric:
-        found = _integers(where, weights, config)
-    if found is None or (found != Float(16) and weights.dtype != "INT"):
+        format = _integers(where, weights, config)
+    if format is None or (format != Float(16) and weights.dtype != "INT"):
         raise QuantizeError(
             f"{where}: there is no {algorithm} of {weights.bits} bit {weights.dtype} weights with "
             f"compute_precision {precision} and explicit_dequantize {explicit} here"
         )
-    return found
+    return format
 
 
 def _integers(where: str, weights: _Tensor, config: Mapping[str, Any]) -> Integers | None:
@@ -363,10 +363,10 @@ def _integers(where: str, weights: _Tensor, config: Mapping[str, Any]) -> Intege
 
 
 def _text(where: str, entry: Mapping[str, Any], key: str) -> str:
-    found = entry.get(key)
-    if not isinstance(found, str):
-        raise QuantizeError(f"{where}: {key} is {found!r}, text is needed")
-    return found
+    text = entry.get(key)
+    if not isinstance(text, str):
+        raise QuantizeError(f"{where}: {key} is {text!r}, text is needed")
+    return text
 
 
 def _refuse_others(where: str, entry: Mapping[str, Any], known: set[str]) -> None:

@@ -75,13 +75,13 @@ def configured(config: Config, scheme: str) -> Choices:
     """
 
     def choices(graph: Graph) -> dict[Op, Chosen]:
-        found = among(config, graph)
-        unused = found.unused([op.name for op in graph.ops])
+        applied = among(config, graph)
+        unused = applied.unused([op.name for op in graph.ops])
         if unused:
             names = short_names([op.name for op in graph.ops if is_layer(op)]).values()
             known = ", ".join(names) or "none"
             raise QuantizeError(f"config: {unused[0]!r} matches no layer; the layers are {known}")
-        return {op: found.choose(op.name).format(scheme) for op in graph.ops}
+        return {op: applied.choose(op.name).format(scheme) for op in graph.ops}
 
     return choices
 
@@ -93,37 +93,37 @@ def among(config: Config, graph: Graph) -> Config:
 
 
 def joined(graph: Graph, known: Mapping[Op, Chosen]) -> dict[Op, Chosen]:
-    """Choose for the operators that nothing is known of: the format around them, where all they
-    read and all that reads them is of it, and where what only moves elements reads it; float
-    elsewhere.
+    """Choose the format of operators that are not ``known``: the one around them, where all makers
+    of their inputs and all readers of their results have it, or the makers alone where they only
+    move elements; float elsewhere.
     """
-    found = dict(known)
+    chosen = dict(known)
     left = [op for op in graph.ops if op not in known]
     for op in left:
-        found[op] = next((found.get(maker, FLOAT) for maker in _makers(op)), FLOAT)
+        chosen[op] = next((chosen.get(maker, FLOAT) for maker in _makers(op)), FLOAT)
     changed = True
     while changed:  # each round takes some away from the largest choice that there may be
-        outside = [op for op in left if found[op] != FLOAT and not _is_inside(op, found)]
-        found |= dict.fromkeys(outside, FLOAT)
+        outside = [op for op in left if chosen[op] != FLOAT and not _is_inside(op, chosen)]
+        chosen |= dict.fromkeys(outside, FLOAT)
         changed = bool(outside)
-    return found
+    return chosen
 
 
-def _is_inside(op: Op, found: Mapping[Op, Chosen]) -> bool:
-    scheme = SCHEMES.get(found[op] or BYTES)
+def _is_inside(op: Op, chosen: Mapping[Op, Chosen]) -> bool:
+    scheme = SCHEMES.get(chosen[op] or BYTES)
     if op.quant is None or scheme is None or scheme.activations is None:
         return False
     inputs = [value for value in op.operands if value is not None and is_between(value)]
-    if any(v.producer is None or found.get(v.producer.op) != found[op] for v in inputs):
+    if any(v.producer is None or chosen.get(v.producer.op) != chosen[op] for v in inputs):
         return False
-    return isinstance(op.quant.result, Like) or _is_read_by(op, found)
+    return isinstance(op.quant.result, Like) or _is_read_by(op, chosen)
 
 
-def _is_read_by(op: Op, found: Mapping[Op, Chosen]) -> bool:
-    """Tell whether everything that reads an operator's results is of its format."""
+def _is_read_by(op: Op, chosen: Mapping[Op, Chosen]) -> bool:
+    """Check whether all readers of an operator's results have its format."""
     if any(value.is_output for value in op.results):
         return False
-    return all(found.get(use.op) == found[op] for value in op.results for use in value.users)
+    return all(chosen.get(use.op) == chosen[op] for value in op.results for use in value.users)
 
 
 def _makers(op: Op) -> Iterator[Op]:

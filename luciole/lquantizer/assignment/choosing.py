@@ -27,46 +27,46 @@ def options_for(choices: Mapping[str, object]) -> Options:
 
     Raises QuantizeError for choices that do not go together.
     """
-    given: dict[str, Any] = {n: choice for n, choice in choices.items() if choice is not None}
-    content = config_content(given.get("config", given.get("recipe")))
-    compatible = given.pop("compatible", None)
+    chosen: dict[str, Any] = {n: choice for n, choice in choices.items() if choice is not None}
+    content = config_content(chosen.get("config", chosen.get("recipe")))
+    compatible = chosen.pop("compatible", None)
     if compatible not in (None, OneOptions.compatible):
         raise QuantizeError(f"compatible is {compatible!r}: 'one' is possible")
     if compatible is not None or is_of_one(content):
-        return _of_one(given, content)
+        return _of_one(chosen, content)
     if is_of_aeq(content):
-        return _of_aeq(given, content)
+        return _of_aeq(chosen, content)
     return options_of(choices)
 
 
 def is_of_aeq(content: object) -> bool:
-    """Tell a recipe of AI Edge Quantizer by its shape: a list, of rules."""
+    """Check whether a configuration has the shape of AI Edge Quantizer's: a list, of rules."""
     return isinstance(content, list)
 
 
-def _of_aeq(given: dict[str, Any], content: object) -> UniformOptions:
-    """Let a recipe say what was not chosen otherwise."""
+def _of_aeq(chosen: dict[str, Any], content: object) -> UniformOptions:
+    """Return the options of a recipe; choices beside it come first."""
     recipe = AeqRecipe.parse(content)
-    wanted = {name: it for name, it in given.items() if name not in ("config", "recipe")}
+    own = {name: it for name, it in chosen.items() if name not in ("config", "recipe")}
     for name in ("scheme", "granularity"):
-        if name in wanted:
+        if name in own:
             raise QuantizeError(f"{name} does not go with a recipe, which says it")
-    found = options_of({**recipe.defaults, **wanted})
-    assert isinstance(found, UniformOptions), "a recipe's scheme is a uniform one"
-    own_ends = frozenset(name for name in ("input_type", "output_type") if name in wanted)
-    return replace(found, per_operator=replace(recipe, own_ends=own_ends))
+    options = options_of({**recipe.defaults, **own})
+    assert isinstance(options, UniformOptions), "a recipe's scheme is a uniform one"
+    own_ends = frozenset(name for name in ("input_type", "output_type") if name in own)
+    return replace(options, per_operator=replace(recipe, own_ends=own_ends))
 
 
 def options_for_network(choices: Mapping[str, Any]) -> WholeOptions:
     """Turn arguments of a command into options of what quantizes whole networks."""
-    found = options_for(choices)
-    if isinstance(found, QuantizeOptions | MinifloatOptions):
+    options = options_for(choices)
+    if isinstance(options, QuantizeOptions | MinifloatOptions):
         raise QuantizeError("the scheme is for another program than uniform integers")
-    return found
+    return options
 
 
 def is_foreign_file(path: str) -> bool:
-    """Tell whether a file holds a configuration of another tool; what cannot be read does not."""
+    """Check whether a file holds a configuration of another tool; an unreadable one does not."""
     try:
         content = config_content(path)
     except QuantizeError:
@@ -74,14 +74,14 @@ def is_foreign_file(path: str) -> bool:
     return is_of_one(content) or is_of_aeq(content)
 
 
-def _of_one(given: dict[str, Any], content: object) -> OneOptions:
-    wanted = {name: it for name, it in given.items() if name not in ("config", "recipe")}
-    others = wanted.keys() - {field.name for field in fields(OneOptions)}
+def _of_one(chosen: dict[str, Any], content: object) -> OneOptions:
+    own = {name: it for name, it in chosen.items() if name not in ("config", "recipe")}
+    others = own.keys() - {field.name for field in fields(OneOptions)}
     if others:
         raise QuantizeError(f"{min(others)} does not go with ONE's numbers")
     named = content.get("default_quantization_dtype") if isinstance(content, Mapping) else None
-    wanted.setdefault("scheme", named or "uint8")
-    return OneOptions(config=content, **wanted)
+    own.setdefault("scheme", named or "uint8")
+    return OneOptions(config=content, **own)
 
 
 def config_content(source: object) -> object:
@@ -99,7 +99,9 @@ def config_content(source: object) -> object:
 
 
 def is_of_one(content: object) -> bool:
-    """Tell a configuration of ONE by its shape: a default element type, or one of a layer."""
+    """Check whether a configuration has the shape of ONE's: it has a default element type, or a
+    layer has one.
+    """
     if not isinstance(content, Mapping):
         return False
     layers = content.get("layers")

@@ -72,16 +72,16 @@ class Choice:
         return None if self.scheme == str(FLOAT) else self.scheme
 
     def format(self, whole: str) -> Chosen:
-        """Say what the layer becomes under a scheme of the ``whole`` network."""
+        """Return the layer's format under a scheme of the ``whole`` network."""
         scheme = self.own_scheme or whole
         return self.levels if scheme == LEARNED else chosen_format(scheme)
 
 
 def _fields(levels: Levels) -> dict[str, Any]:
     """Write levels as fields of a ``Choice``."""
-    found = {"weight_bits": levels.weights, "weights_only": levels.inputs is None}
+    widths = {"weight_bits": levels.weights, "weights_only": levels.inputs is None}
     inputs = {} if levels.inputs is None else {"input_bits": levels.inputs}
-    return {**found, **inputs, "uniform": levels.even}
+    return {**widths, **inputs, "uniform": levels.even}
 
 
 @dataclass(frozen=True)
@@ -98,15 +98,17 @@ class Rule:
     """Circle's name of an operator, such as CONV_2D."""
 
     def among(self, layers: Sequence[str], others: Sequence[str] = ()) -> Rule:
-        """Say which layers, or where none is meant which other operators, the names mean: a part of
-        a name will do where only one has it.
+        """Replace the names by those of layers, or where they mean none, of other operators: a part
+        of a name will do where only one has it.
 
         Raises QuantizeError where several have it.
         """
         if not self.names:
             return self
-        found = [_one_meant(text, layers if meant(text, layers) else others) for text in self.names]
-        return replace(self, pattern=_any_of(found), names=tuple(found))
+        layer_names = [
+            _one_meant(text, layers if meant(text, layers) else others) for text in self.names
+        ]
+        return replace(self, pattern=_any_of(layer_names), names=tuple(layer_names))
 
 
 class Config:
@@ -155,7 +157,7 @@ class Config:
         return bool(rule.pattern.fullmatch(layer) or rule.pattern.fullmatch(short))
 
     def choose(self, layer: str) -> Choice:
-        """Choose what to do with a layer, by the name of its result."""
+        """Return the choice for a layer, by the name of its result."""
         if layer in self.exact:
             return self.exact[layer]
         choice = self.default
@@ -178,9 +180,7 @@ class Config:
         return copy
 
     def names(self, layer: str) -> bool:
-        """Tell whether a rule speaks of a layer, so that what is spared by default is not
-        spared.
-        """
+        """Check whether a rule names a layer, so that it is not spared where others are."""
         return any(self._matches(rule, layer) for rule in self.rules)
 
     def unused(self, layers: Sequence[str]) -> list[str]:
@@ -252,17 +252,17 @@ def _rule(entry: Any) -> Rule:
 
 def _which(entry: dict[str, Any]) -> tuple[str, list[str]]:
     """Read the key that says which layers an entry is for, and its texts."""
-    given = sorted(_WHICH & entry.keys())
-    if len(given) != 1:
+    keys = sorted(_WHICH & entry.keys())
+    if len(keys) != 1:
         raise QuantizeError(
             "config: a layer needs one of name, names, pattern, regex, operator; "
-            f"found {given or 'none'}"
+            f"found {keys or 'none'}"
         )
-    value = entry[given[0]]
-    texts = value if given[0] == "names" and isinstance(value, list) else [value]
+    value = entry[keys[0]]
+    texts = value if keys[0] == "names" and isinstance(value, list) else [value]
     if not all(isinstance(t, str) for t in texts):
-        raise QuantizeError(f"config: {given[0]} is {value!r}, text is needed")
-    return given[0], texts
+        raise QuantizeError(f"config: {keys[0]} is {value!r}, text is needed")
+    return keys[0], texts
 
 
 def _any_of(names: Sequence[str]) -> re.Pattern[str]:
@@ -270,12 +270,12 @@ def _any_of(names: Sequence[str]) -> re.Pattern[str]:
 
 
 def _one_meant(text: str, layers: Sequence[str]) -> str:
-    found = list(dict.fromkeys(meant(text, layers)))
-    if len(found) > 1:
+    matches = list(dict.fromkeys(meant(text, layers)))
+    if len(matches) > 1:
         short = short_names(layers)
-        listed = ", ".join(short[name] for name in found)
+        listed = ", ".join(short[name] for name in matches)
         raise QuantizeError(f"config: {text!r} is a part of several layers' names: {listed}")
-    return found[0] if found else text
+    return matches[0] if matches else text
 
 
 def _compiled(which: str, text: str) -> re.Pattern[str]:
@@ -319,5 +319,5 @@ def _learned(scheme: object) -> Levels | None:
     """Read a scheme that is the word of learned levels, None for every other one."""
     if not isinstance(scheme, str) or ":" not in scheme:
         return None
-    found = parse(scheme)
-    return found if isinstance(found, Levels) else None
+    format = parse(scheme)
+    return format if isinstance(format, Levels) else None

@@ -42,8 +42,8 @@ def format_of(op: Op) -> LayerFormat | None:
 
 def word_of(op: Op) -> str:
     """Write the format of a layer, nothing where it has no word."""
-    found = format_of(op)
-    return "" if found is None else str(found)
+    format = format_of(op)
+    return "" if format is None else str(format)
 
 
 def _levels(op: Op) -> Levels | None:

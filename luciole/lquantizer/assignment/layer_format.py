@@ -216,10 +216,10 @@ def levels_format(bits: int | str) -> Levels:
         return Levels(bits, bits)
     if _is_pair(bits):
         return Levels(*_widths(bits))
-    found = parse(bits) if ":" in bits else None
-    if not isinstance(found, Levels):
+    format = parse(bits) if ":" in bits else None
+    if not isinstance(format, Levels):
         raise QuantizeError(f"encode_bits is {bits!r}: a number or a pair such as w2a4 is needed")
-    return found
+    return format
 
 
 def option_format(option: str) -> LayerFormat:
@@ -244,7 +244,7 @@ def _is_pair(text: str) -> bool:
 
 
 def _is_wide(pair: str) -> bool:
-    """Tell whether a pair has more bits than learned levels have."""
+    """Check whether a pair has more bits than learned levels have."""
     weights, inputs = _widths(pair)
     return weights > MAX_WEIGHT_BITS or (inputs or 0) > MAX_INPUT_BITS
 

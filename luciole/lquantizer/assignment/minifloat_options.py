@@ -31,9 +31,9 @@ class MinifloatOptions:
 
     def __post_init__(self) -> None:
         """Refuse bits that there are not, and choices that do not go together."""
-        given = (self.exponent is not None, self.mantissa is not None)
+        chosen = (self.exponent is not None, self.mantissa is not None)
         searched = self.target_drop is not None
-        if any(given) if searched else not all(given):
+        if any(chosen) if searched else not all(chosen):
             raise QuantizeError(
                 "the scheme minifloat takes exponent and mantissa, or target_drop to search them"
             )

@@ -55,7 +55,8 @@ class OneLayers:
 
     @classmethod
     def parse(cls, content: Any, dtype: str | None, granularity: str | None) -> OneLayers:
-        """Read a configuration; ``dtype`` and ``granularity`` are of what it says nothing of.
+        """Read a configuration; ``dtype`` and ``granularity`` are its defaults unless it names
+        others.
 
         Raises QuantizeError that says what was not understood.
         """
@@ -66,20 +67,20 @@ class OneLayers:
         if not isinstance(layers, list):
             raise QuantizeError(f"config: layers is {layers!r}, a list is needed")
         dtype = _text(content, "default_quantization_dtype", dtype or "uint8")
-        given = "channel" if dtype == "int16" else "layer"
-        granularity = _text(content, "default_granularity", granularity or given)
+        usual = "channel" if dtype == "int16" else "layer"
+        granularity = _text(content, "default_granularity", granularity or usual)
         return cls(Kind.of(dtype, granularity, "config"), tuple(_rule(e) for e in layers))
 
     def kinds(self, graph: Graph) -> dict[Op, Kind]:
-        """Say what every operator becomes. Raises QuantizeError for a name that no operator's
+        """Return the kind of every operator. Raises QuantizeError for a name that no operator's
         result has, and unless exactly one of a layer's sets of names is there.
         """
         by_name = {value.name: op for op in graph.ops for value in op.results}
-        found = dict.fromkeys(graph.ops, self.default)
+        kinds = dict.fromkeys(graph.ops, self.default)
         for sets, kind in self.rules:
             for name in _there(sets, by_name):
-                found[by_name[name]] = kind
-        return found
+                kinds[by_name[name]] = kind
+        return kinds
 
 
 def _there(sets: tuple[tuple[str, ...], ...], known: Mapping[str, Op]) -> tuple[str, ...]:
@@ -107,22 +108,22 @@ def _rule(entry: Any) -> tuple[tuple[tuple[str, ...], ...], Kind]:
         raise QuantizeError(f"config: alternate is {alternates!r}, an object is needed")
     others = [_names(one) for one in alternates.values()]
     dtype = _text(entry, "dtype", None)
-    given = "channel" if dtype == "int16" else "layer"
-    kind = Kind.of(dtype, _text(entry, "granularity", given), f"config: layer {names[0]!r}")
+    usual = "channel" if dtype == "int16" else "layer"
+    kind = Kind.of(dtype, _text(entry, "granularity", usual), f"config: layer {names[0]!r}")
     return (names, *others), kind
 
 
-def _names(found: Any) -> tuple[str, ...]:
-    if not isinstance(found, list) or not found or not all(isinstance(n, str) for n in found):
-        raise QuantizeError(f"config: names are {found!r}, a list of texts is needed")
-    return tuple(found)
+def _names(names: Any) -> tuple[str, ...]:
+    if not isinstance(names, list) or not names or not all(isinstance(n, str) for n in names):
+        raise QuantizeError(f"config: names are {names!r}, a list of texts is needed")
+    return tuple(names)
 
 
 def _text(entry: Mapping[str, Any], key: str, default: str | None) -> str:
-    found = entry.get(key, default)
-    if not isinstance(found, str):
-        raise QuantizeError(f"config: {key} is {found!r}, text is needed")
-    return found
+    text = entry.get(key, default)
+    if not isinstance(text, str):
+        raise QuantizeError(f"config: {key} is {text!r}, text is needed")
+    return text
 
 
 def _refuse_others(entry: Mapping[str, Any], known: set[str]) -> None:

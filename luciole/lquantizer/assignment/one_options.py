@@ -38,7 +38,7 @@ class OneOptions:
     ranges_from: object = None
 
     def __post_init__(self) -> None:
-        """Refuse what ONE does not have."""
+        """Refuse element types and granularities that ONE does not have."""
         object.__setattr__(self, "scheme", _WORDS.get(self.scheme, self.scheme))
         if self.scheme not in (*TYPES, *ALONE):
             names = ", ".join((*TYPES, *ALONE))

@@ -85,9 +85,9 @@ class QuantizeOptions:
         """Make the config: the choice for every layer. Raises QuantizeError that says what was not
         understood.
         """
-        found = Config.of(self.config, self.default)
-        found.all_layers |= self.all_layers
-        return found
+        config = Config.of(self.config, self.default)
+        config.all_layers |= self.all_layers
+        return config
 
 
 @dataclass(frozen=True)
@@ -128,11 +128,13 @@ class FitOptions(QuantizeOptions):
         if not is_for_operators(self.spared):
             possible = ", ".join((*UNIFORM, str(FLOAT)))
             raise QuantizeError(f"spared is {self.spared!r}: {possible} are possible")
-        given = [name for name in ("target_drop", "target_size") if getattr(self, name) is not None]
+        chosen = [
+            name for name in ("target_drop", "target_size") if getattr(self, name) is not None
+        ]
         widths = ("input_bits", "weight_bits", "weights_only")
-        given += [name for name in widths if given and getattr(self, name)]
-        if len(given) > 1:
-            raise QuantizeError(f"{given[0]} does not go with {given[1]}")
+        chosen += [name for name in widths if chosen and getattr(self, name)]
+        if len(chosen) > 1:
+            raise QuantizeError(f"{chosen[0]} does not go with {chosen[1]}")
 
     def refuse_targets(self, other: str) -> None:
         """Raise QuantizeError where there is a target beside something else."""
@@ -165,28 +167,28 @@ def options_of(
     Raises QuantizeError for choices that the scheme or method does not know.
     """
     off = (None, False)  # 0 is a choice: it is refused where it means nothing
-    given = {n: choice for n, choice in choices.items() if not any(choice is o for o in off)}
-    _rename(given, "recipe", "config")
-    scheme = str(given.pop("scheme", LEARNED))
+    chosen = {n: choice for n, choice in choices.items() if not any(choice is o for o in off)}
+    _rename(chosen, "recipe", "config")
+    scheme = str(chosen.pop("scheme", LEARNED))
     format = format_named(scheme)
     if isinstance(format, Levels):
-        _refuse_others(given, FitOptions, f"scheme {scheme!r}")
-        return FitOptions(**{**level_choices(scheme, format), **given})  # type: ignore[arg-type]  # fields
+        _refuse_others(chosen, FitOptions, f"scheme {scheme!r}")
+        return FitOptions(**{**level_choices(scheme, format), **chosen})  # type: ignore[arg-type]  # fields
     if isinstance(format, Minifloat):
-        given = {"exponent": format.exponent, "mantissa": format.mantissa, **given}
+        chosen = {"exponent": format.exponent, "mantissa": format.mantissa, **chosen}
     if isinstance(format, Minifloat) or scheme == MINIFLOAT:
-        _refuse_others(given, MinifloatOptions, f"scheme {scheme!r}")
-        return MinifloatOptions(**given)  # type: ignore[arg-type]  # the names are fields
+        _refuse_others(chosen, MinifloatOptions, f"scheme {scheme!r}")
+        return MinifloatOptions(**chosen)  # type: ignore[arg-type]  # the names are fields
     if scheme != LEARNED:
-        _refuse_others(given, UniformOptions, f"scheme {scheme!r}")
-        return UniformOptions(scheme=scheme, **given)  # type: ignore[arg-type]  # fields
-    method = given.pop("method", FitOptions.method)
+        _refuse_others(chosen, UniformOptions, f"scheme {scheme!r}")
+        return UniformOptions(scheme=scheme, **chosen)  # type: ignore[arg-type]  # fields
+    method = chosen.pop("method", FitOptions.method)
     if method not in _METHODS:
         names = " and ".join(map(repr, _METHODS))
         raise QuantizeError(f"method is {method!r}: {names} are possible")
-    found = _METHODS[str(method)]
-    _refuse_others(given, found, f"method {method!r}")
-    return found(**given)  # type: ignore[arg-type]  # the names are fields
+    options = _METHODS[str(method)]
+    _refuse_others(chosen, options, f"method {method!r}")
+    return options(**chosen)  # type: ignore[arg-type]  # the names are fields
 
 
 def format_named(scheme: str) -> LayerFormat | None:
@@ -206,15 +208,15 @@ def level_choices(scheme: str, format: Levels) -> dict[str, object]:
     return {"encode_bits": str(format), "uniform": True, "spared": str(BYTES)}
 
 
-def _refuse_others(given: Mapping[str, object], options: type, what: str) -> None:
+def _refuse_others(chosen: Mapping[str, object], options: type, what: str) -> None:
     """Refuse choices that a class of options has no field for."""
-    for name in sorted(given.keys() - {field.name for field in fields(options)}):
+    for name in sorted(chosen.keys() - {field.name for field in fields(options)}):
         raise QuantizeError(f"{name} does not go with the {what}")
 
 
-def _rename(given: dict[str, object], old: str, new: str) -> None:
+def _rename(chosen: dict[str, object], old: str, new: str) -> None:
     """Move a choice from a name that it had. Raises QuantizeError where both are given."""
-    if old in given:
-        if new in given:
+    if old in chosen:
+        if new in chosen:
             raise QuantizeError(f"{old} is the old name of {new}: give one of them")
-        given[new] = given.pop(old)
+        chosen[new] = chosen.pop(old)

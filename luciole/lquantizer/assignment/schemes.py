@@ -120,7 +120,7 @@ def chosen_format(scheme: str) -> Chosen:
 
 
 def is_for_operators(scheme: str | None) -> bool:
-    """Tell whether a scheme names a uniform format for single operators, or floats."""
+    """Check whether a scheme names a uniform format for single operators, or floats."""
     try:
         chosen = chosen_format(scheme or "")
     except QuantizeError:
@@ -143,10 +143,10 @@ class PerOperator(Protocol):
         """Give the format of every operator, floats where it stays as it is."""
 
     def ends(self, graph: Graph) -> Mapping[str, str]:
-        """Say what inputs and outputs are, where nothing else does: by the options' names."""
+        """Return the types of inputs and outputs, by the options' names, that nobody chose."""
 
     def report(self) -> Iterable[str]:
-        """Say of every rule what it was for, in a line each."""
+        """Return a line for every rule, with the operators that it chose for."""
 
 
 ENDS = {
@@ -188,7 +188,7 @@ class UniformOptions:
     per_operator: PerOperator | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what there is not, and what does not go together."""
+        """Refuse unknown choices, and choices that do not go together."""
         is_known = self.scheme == MIXED or is_for_operators(self.scheme)
         if self.scheme == str(FLOAT) or not is_known:
             self._check("scheme", [*UNIFORM, MIXED], others=OTHERS)
@@ -229,10 +229,12 @@ class UniformOptions:
             raise QuantizeError(f"rescale does not go with the scheme {self.scheme}, {why}")
 
     def _check(self, name: str, possible: Iterable[str], others: Iterable[str] = ()) -> None:
-        """Refuse what is not possible; ``others`` are too, with options of another kind."""
-        found, names = getattr(self, name), list(possible)
-        if found not in names:
-            raise QuantizeError(f"{name} is {found!r}: {', '.join([*names, *others])} are possible")
+        """Refuse an impossible choice; ``others`` are possible with options of another kind."""
+        choice, names = getattr(self, name), list(possible)
+        if choice not in names:
+            raise QuantizeError(
+                f"{name} is {choice!r}: {', '.join([*names, *others])} are possible"
+            )
 
     @property
     def format(self) -> LayerFormat:
@@ -276,16 +278,16 @@ class UniformOptions:
         return self.ranges_from is not None and self.rounding == "nearest"
 
     def channels(self, types: Scheme) -> bool:
-        """Tell whether each of a layer's outputs has a scale of its own."""
+        """Check whether each of a layer's outputs has a scale of its own."""
         return self.granularity == "channel" and types.by_channel
 
 
 def learns(scheme: str) -> bool:
-    """Tell whether a scheme, of a network or of single operators, learns from records."""
+    """Check whether a scheme, of a network or of single operators, learns from records."""
     if scheme in (LEARNED, MIXED, FROM_FAKE_QUANT):
         return True
-    found = scheme_format(scheme)
-    return found != FLOAT and (found not in SCHEMES or SCHEMES[found].activations is not None)
+    format = scheme_format(scheme)
+    return format != FLOAT and (format not in SCHEMES or SCHEMES[format].activations is not None)
 
 
 _NEAR: dict[TensorType | None, tuple[TensorType, ...]] = {

@@ -22,9 +22,8 @@ _LEAST, _SHOWN = 64, 4
 
 
 def doubts(records: Records) -> Iterator[str]:
-    """List what is odd about records that something is learned from: few of them, inputs whose
-    records are all equal, and inputs of floats with hardly any different numbers, as a wrong
-    preprocessing leaves behind.
+    """Warn of records that teach little: few of them, inputs whose records are all equal, and
+    inputs of floats with hardly any different numbers, as a wrong preprocessing leaves behind.
     """
     count = len(next(iter(records.values()), ()))
     if 0 < count < _FEW:
@@ -37,7 +36,7 @@ def doubts(records: Records) -> Iterator[str]:
 
 
 def _doubt(array: Array) -> str | None:
-    """Say what is odd about an input's records [records, ...], None where nothing is."""
+    """Describe the oddity of an input's records [records, ...], None where there is none."""
     if array.dtype.kind != "f" or not array.size:
         return None
     values = _few_values(array)
@@ -48,15 +47,15 @@ def _doubt(array: Array) -> str | None:
     if values is None or array.size < _LEAST:
         return None
     shown = ", ".join(f"{x:g}" for x in values[:_SHOWN])
-    more = ", ..." if len(values) > _SHOWN else ""
-    return f"it has only {len(values)} different numbers, {shown}{more}"
+    ellipsis = ", ..." if len(values) > _SHOWN else ""
+    return f"it has only {len(values)} different numbers, {shown}{ellipsis}"
 
 
 def _few_values(array: Array) -> Array | None:
-    """Find the different numbers of an array in order, None where they are many."""
-    found = np.empty(0, array.dtype)
+    """Collect the distinct numbers of an array in order, None for ``_LEVELS`` and more."""
+    distinct = np.empty(0, array.dtype)
     for row in array:
-        found = np.union1d(found, row)
-        if len(found) >= _LEVELS:
+        distinct = np.union1d(distinct, row)
+        if len(distinct) >= _LEVELS:
             return None
-    return found
+    return distinct

@@ -44,9 +44,10 @@ class Front:
         progress: Progress | None = None,
         endless: Container[Value] = (),
     ) -> Iterator[tuple[range, list[Array]]]:
-        """Give what chosen tensors hold, batch by batch: which records, and one array per tensor
-        with the records along its first axis. Only what is needed is run; what ``later`` tensors
-        need is kept, unless it depends on operators that are ``changing`` until then.
+        """Compute chosen tensors, batch by batch: the numbers of the records, and one array per
+        tensor with the records along its first axis. Only operators that are needed run; tensors
+        that ``later`` ones need are kept, unless they depend on operators that are ``changing``
+        until then.
 
         Raises QuantizeError where NaN appears, or infinity in others than ``endless`` tensors.
         """
@@ -70,7 +71,7 @@ class Front:
     def _next(
         self, running: set[Op], later: Iterable[Value], changing: Collection[Op]
     ) -> tuple[list[Value], set[Op]]:
-        """Say what is to be kept from now on, and which operators need not run again then."""
+        """Choose the tensors to keep from now on, and the operators that need not run again."""
         settled = _settled(self.model.graph, changing)
         done = self._done | {op for op in running & settled if _is_worth_it(op)}
         _, live = _makers(later, lambda v: v.producer is not None and v.producer.op in done)
@@ -127,14 +128,14 @@ class _Part:
     def run(self, inputs: Mapping[str, Array], kept: Mapping[str, Array]) -> list[Array]:
         """Compute the outputs of a batch, as they are."""
         names = {value.name for value in self.interpreter.graph.inputs}
-        given = {name: array for name, array in inputs.items() if name in names}
+        fed = {name: array for name, array in inputs.items() if name in names}
         self.interpreter.reset_before_run()
-        found = self.interpreter.run({**given, **kept})
-        return [found[name] for name in self.outputs]
+        results = self.interpreter.run({**fed, **kept})
+        return [results[name] for name in self.outputs]
 
 
 def _begin_at(graph: Graph, value: Value, name: str) -> None:
-    """Let a tensor be an input."""
+    """Make a tensor an input of the graph."""
     new = graph.add_input(name, value.shape, value.dtype)
     new.quantization = value.quantization
     for op, slot in list(value.users):
@@ -150,23 +151,23 @@ def _keep_only(graph: Graph, places: set[int]) -> None:
 
 
 def _has_state(graph: Graph) -> bool:
-    """Tell whether operators leave something behind for others, beside what they give."""
+    """Check whether operators pass state on, beside their results."""
     return any(op.stateful for op in graph.ops)
 
 
 def _settled(graph: Graph, changing: Collection[Op]) -> set[Op]:
     """Find the operators that depend on none that is changing; none where there is state."""
-    found: set[Op] = set()
+    settled: set[Op] = set()
     for op in () if _has_state(graph) else graph.ops:
         makers = {v.producer.op for v in op.operands if v is not None and v.producer}
-        if op not in changing and makers <= found:
-            found.add(op)
-    return found
+        if op not in changing and makers <= settled:
+            settled.add(op)
+    return settled
 
 
 def _is_worth_it(op: Op) -> bool:
-    """Tell whether to keep what an operator gives: real numbers or codes for them, from which
-    shapes do not depend, and more than a DEQUANTIZE has in front of it.
+    """Check whether results are worth keeping: real numbers or codes for them, on which no shape
+    depends, and of more than a DEQUANTIZE, whose operand says as much.
     """
     numbers = all(v.dtype == TensorType.FLOAT32 or is_affine(v) for v in op.results)
     return numbers and not isinstance(op, Dequantize)
@@ -174,15 +175,15 @@ def _is_worth_it(op: Op) -> bool:
 
 def _makers(values: Iterable[Value], ends: Callable[[Value], bool]) -> tuple[set[Op], set[Value]]:
     """Find the operators that tensors depend on up to those at the ``ends``, and these."""
-    waiting, found, reached = list(values), set[Op](), set[Value]()
+    waiting, makers, reached = list(values), set[Op](), set[Value]()
     while waiting:
         value = waiting.pop()
         if ends(value):
             reached.add(value)
-        elif value.producer is not None and value.producer.op not in found:
-            found.add(value.producer.op)
+        elif value.producer is not None and value.producer.op not in makers:
+            makers.add(value.producer.op)
             waiting += [v for v in value.producer.op.operands if v is not None]
-    return found, reached
+    return makers, reached
 
 
 def _record_bytes(value: Value) -> int:

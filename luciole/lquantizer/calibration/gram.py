@@ -75,12 +75,12 @@ class Elimination(ABC):
     """
 
     @abstractmethod
-    def wanted(self, place: int) -> Matrix:
-        """Say what the weights [o] of the next input should be."""
+    def target(self, place: int) -> Matrix:
+        """Compute the best weights [o] of the next input."""
 
     @abstractmethod
     def fix(self, place: int, value: Matrix) -> None:
-        """Let them be this [o]."""
+        """Set the weights of the next input to these values [o]."""
 
 
 # -------------------------------------------------------------------------------- as a whole matrix
@@ -149,7 +149,7 @@ class _FullElimination(Elimination):
         self.rest = weights.astype(np.float32)
         self.errors: list[Matrix] = []
 
-    def wanted(self, place: int) -> Matrix:
+    def target(self, place: int) -> Matrix:
         return np.asarray(self.rest[place])
 
     def fix(self, place: int, value: Matrix) -> None:
@@ -180,11 +180,11 @@ class Spanned(Gram):
         return Spanned(self.factor, self.ridge + ridge)
 
     def solved(self, right: Matrix) -> Matrix:
-        """Solve for what the matrix makes into ``right`` [n, o]; it is positive definite."""
+        """Solve for X [n, o], where the matrix times X is ``right``; it is positive definite."""
         wide, b = self.factor.astype(np.float64), right.astype(np.float64)
         small = wide @ wide.T + self.ridge * np.eye(len(wide))
-        found = (b - wide.T @ np.linalg.solve(small, wide @ b)) / self.ridge
-        return found.astype(np.float32)
+        solution = (b - wide.T @ np.linalg.solve(small, wide @ b)) / self.ridge
+        return solution.astype(np.float32)
 
     def times(self, columns: Matrix) -> Matrix:
         """Multiply the matrix with columns [n, o]."""
@@ -238,7 +238,7 @@ class _SpannedElimination(Elimination):
         self.weights = weights
         self.seen: Wide = np.zeros((len(self.inverse), weights.shape[1]))
 
-    def wanted(self, place: int) -> Matrix:
+    def target(self, place: int) -> Matrix:
         moves = (self.columns[place] @ self.inverse) @ self.seen
         return np.asarray(self.weights[place] - moves, np.float32)
 

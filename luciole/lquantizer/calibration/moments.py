@@ -75,15 +75,15 @@ class Part:
         m = self.moments
         ridge = np.float32(share * m.size)
         left = m.damped(share)
-        found = left.solved(m.cross + ridge * weights)
+        refitted = left.solved(m.cross + ridge * weights)
         if not rectified:
-            return found
+            return refitted
         centred = self.z - m.inputs
         for _ in range(_RECTIFICATIONS):
-            y = self.z @ found
+            y = self.z @ refitted
             aims = self._reachable(y + (m.targets - y.mean(0)))
-            found = left.solved(self._cross(aims, centred)[1] + ridge * weights)
-        return found
+            refitted = left.solved(self._cross(aims, centred)[1] + ridge * weights)
+        return refitted
 
     def bias(self, weights: Matrix) -> Array:
         """Compute the bias [o] that gives the outputs of weights [n, o] the mean of their
@@ -92,13 +92,13 @@ class Part:
         bias = np.asarray(self.moments.targets - self.moments.inputs @ weights, np.float32)
         if self.floors is None:
             return bias
-        y, found = self.z @ weights, [bias]
+        y, biases = self.z @ weights, [bias]
         for _ in range(_RECTIFICATIONS):
-            found.append(np.asarray((self._reachable(y + found[-1]) - y).mean(0), np.float32))
-        return min((bias, found[-1]), key=lambda b: self.error(y + b))
+            biases.append(np.asarray((self._reachable(y + biases[-1]) - y).mean(0), np.float32))
+        return min((bias, biases[-1]), key=lambda b: self.error(y + b))
 
     def _reachable(self, y: Array) -> Array:
-        """Say what outputs should be, given what they are."""
+        """Compute the targets of outputs, lowered to the outputs where both are below a floor."""
         assert self.floors is not None, "floors are asked for where there are some"
         return np.where(self.targets > self.floors, self.targets, np.minimum(y, self.floors))
 

@@ -30,7 +30,7 @@ def min_max(seen: Seen, _: float, __: TensorType) -> Range:
 
 
 def percentile(seen: Seen, share: float, _: TensorType) -> Range:
-    """Take what ``share`` percent of all elements are within, on each side."""
+    """Choose the range that ``share`` percent of all elements are within, on each side."""
     middles, counts = seen.histogram()
     order = np.argsort(middles)
     below = np.cumsum(counts[order]) / counts.sum()
@@ -87,8 +87,8 @@ def _error(
     dtype: TensorType,
 ) -> float:
     affine = of_range((float(limits[0]), float(limits[1])), dtype)
-    found = affine.decode(affine.encode(middles))
-    return float(np.square(found - middles) @ counts)
+    decoded = affine.decode(affine.encode(middles))
+    return float(np.square(decoded - middles) @ counts)
 
 
 def _divergence(limits: Floats, middles: Floats, counts: Floats, dtype: TensorType) -> float:
@@ -123,8 +123,8 @@ RULES: dict[str, tuple[Rule, float, Range | None]] = {
 
 
 def symmetric(rule: Chosen) -> Chosen:
-    """Let ranges on both sides of 0 reach as far on the one as on the other: the code in the middle
-    is 0, and the lowest one, which has no opposite, is beyond.
+    """Widen the rule's ranges on both sides of 0 to reach as far on the one as on the other: the
+    code in the middle is 0, and the lowest one, which has no opposite, is beyond.
     """
 
     def both(seen: Seen, dtype: TensorType) -> Range:
@@ -145,10 +145,10 @@ def rule_of(text: str) -> Chosen:
     if name not in RULES:
         raise QuantizeError(f"ranges is {text!r}: {', '.join(RULES)} are possible")
     rule, default, possible = RULES[name]
-    given = _number(text, number, possible) if number else default
+    parameter = _number(text, number, possible) if number else default
 
     def chosen(seen: Seen, dtype: TensorType) -> Range:
-        low, high = rule(seen, given, dtype)
+        low, high = rule(seen, parameter, dtype)
         return min(low, seen.floor(dtype)), high
 
     return chosen
@@ -159,10 +159,10 @@ def _number(text: str, number: str, possible: Range | None) -> float:
     if possible is None:
         raise QuantizeError(f"ranges is {text!r}: this rule takes no number")
     try:
-        given = float(number)
+        parameter = float(number)
     except ValueError:
         raise QuantizeError(f"ranges is {text!r}: {number!r} is no number") from None
     low, high = possible
-    if not low <= given <= high:
+    if not low <= parameter <= high:
         raise QuantizeError(f"ranges is {text!r}: {low:g} to {high:g} are possible")
-    return given
+    return parameter

@@ -24,9 +24,9 @@ def inner_tensors(op: LSTMLayer) -> dict[str, Value]:
     are, outputs before a projection and gates before they are normalized ("input", "forget",
     "cell", "output"). All but the cells are in no graph.
     """
-    given = op.given_operands()
-    names = [HIDDEN] if "projection_weights" in given else []
-    names += [gate for gate in GATES if f"{gate}_layer_norm_coefficients" in given]
+    operands = op.given_operands()
+    names = [HIDDEN] if "projection_weights" in operands else []
+    names += [gate for gate in GATES if f"{gate}_layer_norm_coefficients" in operands]
     shape = op.cell_state.shape
     others = {name: Value(f"{op.name}/{name}", TensorType.FLOAT32, shape) for name in names}
     return {CELL: op.cell_state, **others}
@@ -35,27 +35,27 @@ def inner_tensors(op: LSTMLayer) -> dict[str, Value]:
 def seen_inside(
     model: Model, layers: Sequence[LSTMLayer], records: Records, batch: int
 ) -> dict[str, Seen]:
-    """Run layers over all records, step by step and from states of 0, and say by its name what each
-    of their ``inner_tensors`` held.
+    """Run layers over all records, step by step and from states of 0, and return the statistics of
+    their ``inner_tensors``, by name.
 
     Raises QuantizeError where NaN or infinity appears.
     """
     inner = {op: inner_tensors(op) for op in layers}
-    found = {v.name: Seen() for tensors in inner.values() for v in tensors.values()}
+    seen = {v.name: Seen() for tensors in inner.values() for v in tensors.values()}
     for numbers, inputs in watched(model, [op.input for op in layers], records, batch):
         for op, x in zip(layers, inputs, strict=True):
             for name, array in _held(op, x).items():
-                found[inner[op][name].name].add(array.reshape(len(numbers), -1))
-    return found
+                seen[inner[op][name].name].add(array.reshape(len(numbers), -1))
+    return seen
 
 
 def _held(op: LSTMLayer, x: Array) -> dict[str, Array]:
-    """Run a layer, and say what its tensors inside hold: [sequences, times, cells]."""
-    given = {name: v.data for name, v in op.given_operands().items() if v.data is not None}
-    cell = _WatchedCell(op, given)
+    """Run a layer and return its inner tensors, by name: [sequences, times, cells]."""
+    constants = {name: v.data for name, v in op.given_operands().items() if v.data is not None}
+    cell = _WatchedCell(op, constants)
     steps = _steps(op, x)
-    cells = len(given["forget_gate_bias"])
-    outputs = len(given.get("projection_weights", given["forget_gate_bias"]))
+    cells = len(constants["forget_gate_bias"])
+    outputs = len(constants.get("projection_weights", constants["forget_gate_bias"]))
     sequences = steps.shape[1]
     states = (np.zeros((sequences, n), np.float32) for n in (outputs, cells))
     run(cell.step, steps, *states)
@@ -75,9 +75,9 @@ def _steps(op: Op, x: Array) -> Array:
 class _WatchedCell(Cell):
     """A cell that keeps what is inside of it, step by step."""
 
-    def __init__(self, op: LSTMLayer, given: Arrays) -> None:
+    def __init__(self, op: LSTMLayer, arrays: Arrays) -> None:
         settings = Settings(op.activation, op.cell_clip, op.proj_clip)
-        super().__init__(settings, given, named_weights(op, given, asymmetric=False))
+        super().__init__(settings, arrays, named_weights(op, arrays, asymmetric=False))
         self.held: dict[str, list[Array]] = {}
 
     def step(

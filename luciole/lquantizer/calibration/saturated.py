@@ -71,7 +71,7 @@ class Saturated:
         return least_lossy((float(held.min()), float(held.max())), loss, _SHARES)
 
     def _results(self, array: Array) -> list[Array]:
-        """Compute what the saturating operators give."""
+        """Compute the results of the saturating operators."""
         arrays = {self.value: array}
         for op in self.ops:
             operands = [None if v is None else arrays.get(v, v.data) for v in op.operands]

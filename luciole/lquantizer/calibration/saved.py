@@ -52,9 +52,10 @@ class Found:
 
     @classmethod
     def of(cls, seen: Seen, chosen: Range) -> Found:
-        """Sum up what was seen of a tensor."""
-        inner = max(seen.lows), min(seen.highs)
-        return cls(*chosen, seen.low, seen.high, *inner, _percentiles(seen))
+        """Sum up a tensor's statistics and the range that was chosen from them."""
+        return cls(
+            *chosen, seen.low, seen.high, max(seen.lows), min(seen.highs), _percentiles(seen)
+        )
 
 
 def _percentiles(seen: Seen) -> dict[str, float]:
@@ -62,8 +63,8 @@ def _percentiles(seen: Seen) -> dict[str, float]:
     order = np.argsort(middles)
     below = np.cumsum(counts[order]) / counts.sum()
     places = np.minimum(np.searchsorted(below, np.array(_SHARES) / 100), len(order) - 1)
-    found = np.clip(middles[order][places], seen.low, seen.high)
-    return {f"{share:g}": float(x) for share, x in zip(_SHARES, found, strict=True)}
+    percentiles = np.clip(middles[order][places], seen.low, seen.high)
+    return {f"{share:g}": float(x) for share, x in zip(_SHARES, percentiles, strict=True)}
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,7 @@ class Ranges:
 
     @classmethod
     def parse(cls, content: Any, source: str = "ranges") -> Ranges:
-        """Read what a file says. Raises QuantizeError in the name of ``source``."""
+        """Read a file's content. Raises QuantizeError in the name of ``source``."""
         tensors = content.get("tensors") if isinstance(content, dict) else None
         if not isinstance(tensors, dict):
             raise QuantizeError(f'{source}: an object with an object "tensors" is needed')
@@ -198,8 +199,8 @@ class Ranges:
 
 
 def merged(ranges: Sequence[Ranges]) -> Ranges:
-    """Merge ranges: of a tensor that somebody edited, the last that was; of others the range that
-    holds all that was found. What was found is then no longer told.
+    """Merge ranges: of a tensor that somebody edited, the last edited range; of others the range
+    that holds all. Statistics of several ranges are dropped.
 
     Raises QuantizeError where they are of networks that were rescaled differently.
     """
@@ -213,21 +214,21 @@ def merged(ranges: Sequence[Ranges]) -> Ranges:
                 f"of {first.source}: save both with rescale none"
             )
     names = dict.fromkeys(name for one in ranges for name in one.tensors)
-    found = {
+    joined = {
         name: _joined([r.tensors[name] for r in ranges if name in r.tensors]) for name in names
     }
     rules = ", ".join(dict.fromkeys(r.rule for r in ranges if r.rule))
     floats = tuple(dict.fromkeys(name for one in ranges for name in one.floats))
-    return Ranges(found, first.rescaled, sum(r.records for r in ranges), rules, floats)
+    return Ranges(joined, first.rescaled, sum(r.records for r in ranges), rules, floats)
 
 
-def _joined(given: Sequence[TensorRange]) -> TensorRange:
-    edited = [one for one in given if one.is_edited]
+def _joined(ranges: Sequence[TensorRange]) -> TensorRange:
+    edited = [one for one in ranges if one.is_edited]
     if edited:
         return edited[-1]
-    if len(given) == 1:
-        return given[0]
-    return TensorRange(min(one.low for one in given), max(one.high for one in given))
+    if len(ranges) == 1:
+        return ranges[0]
+    return TensorRange(min(one.low for one in ranges), max(one.high for one in ranges))
 
 
 def _tensor(where: str, entry: Any) -> TensorRange:
@@ -237,8 +238,8 @@ def _tensor(where: str, entry: Any) -> TensorRange:
     low, high = (_number(where, entry, key) for key in ("low", "high"))
     if low > high:
         raise QuantizeError(f"{where}: low {low:g} is above high {high:g}")
-    found = entry.get("found")
-    return TensorRange(low, high, None if found is None else _found(where, found))
+    calibrated = entry.get("found")
+    return TensorRange(low, high, None if calibrated is None else _found(where, calibrated))
 
 
 def _found(where: str, entry: Any) -> Found:

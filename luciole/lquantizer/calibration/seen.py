@@ -45,7 +45,7 @@ class Rows:
 
     @classmethod
     def of(cls, op: Op, value: Value) -> Rows | None:
-        """Find what an operator tells apart in the rows of a tensor, None where it tells all."""
+        """Return the contrast that an operator sees in rows of a tensor, None where it sees all."""
         contrast = None if op.quant is None else op.quant.contrast
         if contrast is None or not value.shape:
             return None
@@ -102,8 +102,8 @@ class Seen:
         self._count(_some(flat, self.most))
 
     def _bounded(self, batch: Array) -> Array:
-        """Put what a row holds anyway in the place of masked elements, and the least and the
-        largest of all others in that of infinities.
+        """Replace masked elements by their row's peak, and infinities by the least and the largest
+        of all other elements.
         """
         if self.rows is not None and batch.size:
             with np.errstate(all="ignore"):
@@ -158,7 +158,7 @@ class Seen:
         self.counts += np.bincount(places, minlength=_BINS)
 
     def _widen(self) -> None:
-        """Let each bin take in its neighbour."""
+        """Join each bin and its neighbour."""
         pairs, self.width = self.counts.reshape(-1, 2).sum(1), 2 * self.width
         self.counts[:] = 0
         self.counts[_BINS // 4 : _BINS // 4 + len(pairs)] = pairs
@@ -180,14 +180,14 @@ def seen(
     progress: Progress | None = None,
     judge_readers: bool = False,
 ) -> dict[Value, Seen]:
-    """Run a model's main graph over all records and return what each of some tensors held, with
+    """Run a model's main graph over all records and return the statistics of some tensors, with
     ``judge_readers`` also the range that saturating readers judge best.
 
     Raises QuantizeError where NaN appears, or infinity that comes from no constant.
     """
     most = max(_LEAST, _COUNTED // check_records(model.graph, records))
     endless = endless_tensors(model.graph)
-    found = {
+    statistics = {
         value: Seen(most=most, is_endless=value in endless, rows=_rows(value, endless))
         for value in values
     }
@@ -195,17 +195,17 @@ def seen(
     saturated = {value: one for value in judged if (one := Saturated.of(value))}
     for _, arrays in watched(model, values, records, batch, progress, endless):
         for value, batch_of_it in zip(values, arrays, strict=True):
-            found[value].add(batch_of_it)
+            statistics[value].add(batch_of_it)
             if value in saturated:
                 saturated[value].add(batch_of_it)
     for value, one in saturated.items():
-        found[value].as_read = one.range()
-    return found
+        statistics[value].as_read = one.range()
+    return statistics
 
 
 def _rows(value: Value, endless: Container[Value]) -> Rows | None:
-    """Find what the readers of a tensor tell apart in its rows, where all of them do, or where it
-    may hold infinities: of several the one that tells most.
+    """Return the finest contrast that readers of a tensor see in its rows, None where one of them
+    sees all, unless it may hold infinities.
     """
     every = [Rows.of(use.op, value) for use in value.users]
     told = [rows for rows in every if rows is not None]

@@ -26,15 +26,15 @@ class Statistics:
 def statistics(
     model: Model, values: Sequence[Value], records: Records, batch: int
 ) -> list[Statistics]:
-    """Run a model's main graph once over all records and say what each of some tensors held.
+    """Run a model's main graph once over all records and return the statistics of some tensors.
 
     Raises QuantizeError where NaN or infinity appears.
     """
     running = [_Running() for _ in values]
     for _, arrays in watched(model, values, records, batch):
-        for found, array in zip(running, arrays, strict=True):
-            found.add(array)
-    return [found.statistics() for found in running]
+        for summary, array in zip(running, arrays, strict=True):
+            summary.add(array)
+    return [summary.statistics() for summary in running]
 
 
 class _Running:
@@ -53,5 +53,5 @@ class _Running:
         self.count += len(rows)
 
     def statistics(self) -> Statistics:
-        """Give what all batches came to."""
+        """Return the statistics of all batches."""
         return Statistics(self.low, self.high, self.total / self.count)

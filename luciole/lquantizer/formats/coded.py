@@ -44,7 +44,7 @@ class Stepped:
         """Compute the weights that the codes stand for: [n, o]."""
         return np.asarray(self.code * self.scale, np.float32)
 
-    def nearest(self, wanted: Matrix) -> tuple[Matrix, NDArray[np.intp]]:
+    def nearest(self, target: Matrix) -> tuple[Matrix, NDArray[np.intp]]:
         """Find, for numbers of each output [..., o], the nearest value and its code."""
-        code = np.clip(np.rint(wanted / self.scale), -self.most, self.most)
+        code = np.clip(np.rint(target / self.scale), -self.most, self.most)
         return np.asarray(code * self.scale, np.float32), code.astype(np.intp)

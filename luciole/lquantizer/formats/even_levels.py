@@ -28,9 +28,7 @@ def even_basis(steps: NDArray[np.floating], bits: int) -> Floats:
 
 
 def is_even(basis: Floats) -> bool:
-    """Tell whether in bases [..., K] of two and more elements each is exactly twice the one
-    before.
-    """
+    """Check whether each element of bases [..., K], K > 1, is exactly twice the one before."""
     return basis.shape[-1] > 1 and bool(np.all(basis[..., 1:] == 2 * basis[..., :-1]))
 
 
@@ -45,10 +43,10 @@ def even_fit(samples: Samples, bits: int, offset: bool) -> Fit:
         below = above = np.maximum(below, above)
     best: Fit | None = None
     for share in _SHARES:
-        limits = middle - share * below, middle + share * above
-        found = _settled(samples, *limits, bits, offset)
-        better = np.ones(len(x), np.bool_) if best is None else found.mse < best.mse
-        best = _either(better, found, best or found)
+        low, high = middle - share * below, middle + share * above
+        fit = _settled(samples, low, high, bits, offset)
+        better = np.ones(len(x), np.bool_) if best is None else fit.mse < best.mse
+        best = _either(better, fit, best or fit)
     assert best is not None, "there are shares"
     return best
 
@@ -78,9 +76,9 @@ def _solved(
     spread = np.square(by_code) @ weights
     along = (by_code * samples.targets) @ weights
     known = spread > _LEAST_SPREAD
-    found = np.divide(along, spread, out=np.zeros_like(along), where=known)
-    found = np.where(found > 0, found, step)
-    return found, np.asarray(means[1] - found * means[0]) if offset else centre
+    best = np.divide(along, spread, out=np.zeros_like(along), where=known)
+    best = np.where(best > 0, best, step)
+    return best, np.asarray(means[1] - best * means[0]) if offset else centre
 
 
 def _either(first: NDArray[np.bool_], one: Fit, other: Fit) -> Fit:

@@ -52,8 +52,8 @@ def nearest(weights: Array, bias: Array, most: int, *, channels: bool, searched:
 
 
 def weights_as_given(weights: Array, bias: Array, affine: Affine, most: int) -> Integers:
-    """Find the codes of weights [o, n] that FAKE_QUANT rounded. Kernels want them around 0, from
-    -most to most: what does not fit is rounded again.
+    """Return the codes of weights [o, n] that FAKE_QUANT rounded. Kernels read codes from -most to
+    most, around 0: weights beyond are rounded again.
     """
     codes = np.rint(weights / affine.scale)
     if np.abs(codes).max(initial=0) <= most:
@@ -73,40 +73,40 @@ def balanced(codes: Array, steps: Array, channels: int, most: int) -> Array:
     if not codes.size:
         return codes
     shape = (len(codes), -1, channels)
-    wanted = steps.reshape(shape).swapaxes(1, 2)
-    moved, error = _evened(codes.reshape(shape).swapaxes(1, 2), wanted, most)
+    targets = steps.reshape(shape).swapaxes(1, 2)
+    moved, error = _evened(codes.reshape(shape).swapaxes(1, 2), targets, most)
     total = error.sum((1, 2))
     places = (error * np.sign(total)[:, None, None]).argmax(-1)[..., None]  # one of each filter
-    first, aims, own = (np.take_along_axis(a, places, -1)[..., 0] for a in (moved, wanted, error))
-    found, _ = _evened(first, aims, most, total - own.sum(1))
-    np.put_along_axis(moved, places, found[..., None], -1)
+    first, aims, own = (np.take_along_axis(a, places, -1)[..., 0] for a in (moved, targets, error))
+    evened, _ = _evened(first, aims, most, total - own.sum(1))
+    np.put_along_axis(moved, places, evened[..., None], -1)
     return np.asarray(moved.swapaxes(1, 2).reshape(codes.shape), codes.dtype)
 
 
 def _evened(
     codes: Array, steps: Array, most: int, beside: Array | float = 0.0
 ) -> tuple[Array, Array]:
-    """Move those codes [..., k] by one whose errors are the largest, as many as bring the sum of
-    all errors, and of those ``beside`` them [...], below half a step; returns codes and errors.
+    """Move the codes [..., k] with the largest errors by one, as many as bring the sum of all
+    errors, and of those ``beside`` them [...], below half a step; returns codes and errors.
     """
     error = codes - steps
     total = error.sum(-1) + beside
-    way, count = np.sign(total)[..., None], np.rint(np.abs(total))[..., None]
-    gain = np.where(np.abs(codes - way) <= most, error * way, -np.inf)
+    sign, count = np.sign(total)[..., None], np.rint(np.abs(total))[..., None]
+    gain = np.where(np.abs(codes - sign) <= most, error * sign, -np.inf)
     rank = np.argsort(np.argsort(-gain, axis=-1, kind="stable"), axis=-1)
-    moved = codes - way * ((rank < count) & np.isfinite(gain))
+    moved = codes - sign * ((rank < count) & np.isfinite(gain))
     return moved, moved - steps
 
 
-def with_room_for_bias(found: Integers, step: float) -> Integers:
+def with_room_for_bias(learned: Integers, step: float) -> Integers:
     """Raise the scales of outputs whose weights are next to nothing beside their bias, so that the
     bias fits into 32 bits; its steps are those of the weights times the input's ``step``.
     """
-    bias = np.abs(found.bias.astype(np.float64))
-    least = (bias if len(found.scales) > 1 else bias.max(initial=0.0)) / (step * _MOST_BIAS)
-    scales = np.maximum(found.scales, np.asarray(least, np.float32))
-    codes = np.rint(found.codes * (found.scales / scales).astype(np.float64)[:, None])
-    return Integers(codes.astype(np.int8), scales, found.bias)
+    bias = np.abs(learned.bias.astype(np.float64))
+    least = (bias if len(learned.scales) > 1 else bias.max(initial=0.0)) / (step * _MOST_BIAS)
+    scales = np.maximum(learned.scales, np.asarray(least, np.float32))
+    codes = np.rint(learned.codes * (learned.scales / scales).astype(np.float64)[:, None])
+    return Integers(codes.astype(np.int8), scales, learned.bias)
 
 
 def idle_scale(bias: Array) -> float:
@@ -131,7 +131,7 @@ def weight_scales(
     for share in _SHARES if searched else ():
         scale = share * peaks[:, None] / most
         off = np.clip(np.rint(rows / scale), -most, most) * scale - rows
-        found = np.square(off).sum(1)
-        best = np.where(found < error, scale[:, 0], best)
-        error = np.minimum(found, error)
+        squared_error = np.square(off).sum(1)
+        best = np.where(squared_error < error, scale[:, 0], best)
+        error = np.minimum(squared_error, error)
     return np.asarray(np.maximum(best, np.finfo(np.float32).tiny), np.float32)

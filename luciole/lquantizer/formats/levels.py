@@ -255,10 +255,10 @@ def _statistics(samples: Samples, basis: Floats, centre: Floats) -> tuple[Floats
     flat = (index + count * np.arange(rows)[:, None]).reshape(-1)
     weights = np.broadcast_to(samples.weights, index.shape)
     size = rows * count
-    found = np.bincount(flat, weights.reshape(-1), size).reshape(rows, count)
+    counts = np.bincount(flat, weights.reshape(-1), size).reshape(rows, count)
     total = np.bincount(flat, (weights * samples.targets).reshape(-1), size).reshape(rows, count)
     return (
-        found.astype(np.float64),
+        counts.astype(np.float64),
         total.astype(np.float64),
         learned_levels.sign_codes(basis.shape[1])[order],
     )

@@ -65,8 +65,8 @@ def weights(data: Array, dtype: TensorType, axis: int | None) -> Coded:
     rows = data.reshape(1, -1) if axis is None else np.moveaxis(data, axis, 0)
     rows = rows.reshape(len(rows), -1)
     ends = [(float(row.min(initial=0.0)), float(row.max(initial=0.0))) for row in rows]
-    found = [_parameters(limits, dtype) for limits in ends]
-    scales, points = (np.array(numbers) for numbers in zip(*found, strict=True))
+    parameters = [_parameters(limits, dtype) for limits in ends]
+    scales, points = (np.array(numbers) for numbers in zip(*parameters, strict=True))
     affine = Affine.channels(scales, points, axis or 0, dtype)
     return Coded(_codes(data, affine), affine)
 

@@ -49,8 +49,8 @@ def fit_stored(weights: Array, moments: Array | None, bits: int, seed: int = 0) 
     meets; without them every weight counts alike.
     """
     if weights.shape[1] > FEW:
-        found = best_fit(Samples.of(weights), bits, offset=False, restarts=1, seed=seed)
-        own = StoredLevels(np.zeros(weights.shape, np.intp), found.basis.astype(np.float32))
+        fit = best_fit(Samples.of(weights), bits, offset=False, restarts=1, seed=seed)
+        own = StoredLevels(np.zeros(weights.shape, np.intp), fit.basis.astype(np.float32))
         own.codes = own.format.encode(weights)
         return own
     rows = weights.astype(np.float64)
@@ -80,9 +80,9 @@ def _metric(rows: NDArray[np.float64], moments: Array | None) -> NDArray[np.floa
     alike, however large what they meet is.
     """
     n = rows.shape[1]
-    found = np.broadcast_to(np.eye(n), (len(rows), n, n)) if moments is None else moments
-    size = np.einsum("oii->o", found) / n
-    damped = found + (_DAMPING * size + _TINY)[:, None, None] * np.eye(n)
+    unscaled = np.broadcast_to(np.eye(n), (len(rows), n, n)) if moments is None else moments
+    size = np.einsum("oii->o", unscaled) / n
+    damped = unscaled + (_DAMPING * size + _TINY)[:, None, None] * np.eye(n)
     signal = np.einsum("oi,oij,oj->o", rows, damped, rows)
     return np.asarray(damped / np.where(signal > 0, signal, 1.0)[:, None, None])
 
@@ -92,8 +92,8 @@ def _descend(rows: NDArray[np.float64], metric: NDArray[np.float64], stored: Sto
     levels, values = stored.format, stored.values()
     for i in range(rows.shape[1]):
         slope = np.einsum("on,on->o", metric[:, i], values - rows)
-        wanted = values[:, i] - slope / metric[:, i, i]
-        stored.codes[:, i] = levels.encode(wanted[:, None])[:, 0]
+        targets = values[:, i] - slope / metric[:, i, i]
+        stored.codes[:, i] = levels.encode(targets[:, None])[:, 0]
         values[:, i] = levels.decode(stored.codes[:, i : i + 1])[:, 0]
 
 

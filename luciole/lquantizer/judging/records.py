@@ -146,12 +146,12 @@ class Split:
 
     @classmethod
     def same(cls, records: Records, labels: Array | None = None) -> Self:
-        """Let all records teach, and judge as well."""
+        """Return a split in which all records teach, and judge as well."""
         return cls(records, Judges(records, SAME, labels), labels)
 
     @classmethod
     def judged_by(cls, records: Records, judges: Records, labels: Array | None = None) -> Self:
-        """Let all records teach, and others judge."""
+        """Return a split in which all records teach, and others judge."""
         is_new = digests(records).isdisjoint(digests(judges))
         return cls(records, Judges(judges, HELD_BACK if is_new else SAME), labels)
 

@@ -74,14 +74,14 @@ def output_aware(parts: Sequence[Part], weights: Array, most: int, *, channels: 
     idle = idle_scale(np.concatenate([part.moments.targets for part in parts]))
     scales = weight_scales(joined, most, channels=channels, searched=True, idle=idle)
     own = np.split(np.broadcast_to(scales, (len(weights),)), len(parts))
-    codes, found, biases = [], [], []
+    codes, moved_scales, biases = [], [], []
     for part, aim, scale in zip(parts, aims, own, strict=True):
         h = part.moments.damped(_DAMPING)
         coded = fit_steps(h, aim, np.ascontiguousarray(scale), most, _ROUNDS, channels)
         codes.append(coded.code.T)
-        found.append(coded.scale)
+        moved_scales.append(coded.scale)
         biases.append(part.bias(coded.values()))
-    learned = np.concatenate(found) if channels else scales
+    learned = np.concatenate(moved_scales) if channels else scales
     return Integers(np.concatenate(codes).astype(np.int8), learned, np.concatenate(biases))
 
 

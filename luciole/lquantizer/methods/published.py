@@ -52,15 +52,15 @@ class Published:
         """
         assert problem.float_rows is not None, "the scope asks for them"
         seen, own = problem.float_rows.values, problem.rows.values
-        found = levels.fit(Samples.compressed(seen), choice.input_bits, self.settings)
+        first = levels.fit(Samples.compressed(seen), choice.input_bits, self.settings)
         if np.array_equal(own, seen):
-            return found
+            return first
         samples = Samples.compressed(own, seen)
-        return levels.fit(samples, choice.input_bits, self.settings, start=found.basis)
+        return levels.fit(samples, choice.input_bits, self.settings, start=first.basis)
 
 
 def _warning(problem: LayerProblem, choice: Choice) -> str | None:
-    """Say what a user should know before trusting the result."""
+    """Warn of inputs that one bit cannot tell apart, None where there is no doubt."""
     assert problem.float_rows is not None, "the scope asks for them"
     low, high = _range(problem.float_rows.values)
     if choice.input_bits > 1 or low < 0 or high <= 0:

@@ -41,10 +41,10 @@ class _Levels:
         level, order = format.levels
         return cls(level.astype(np.float32), format.thresholds, order)
 
-    def nearest(self, wanted: Matrix) -> tuple[Matrix, NDArray[np.intp]]:
+    def nearest(self, targets: Matrix) -> tuple[Matrix, NDArray[np.intp]]:
         """Find, for one number per output, the nearest level and its code number, both [o]."""
-        place = (wanted[:, None] > self.between).sum(1)
-        outputs = np.arange(len(wanted))
+        place = (targets[:, None] > self.between).sum(1)
+        outputs = np.arange(len(targets))
         return self.level[outputs, place], self.order[outputs, place]
 
 
@@ -111,11 +111,11 @@ def plain_codes(
     counts = None if importance is None else np.asarray(importance, np.float64)
     samples = Samples.of(weights.T, counts)
     if even:
-        found = even_fit(samples, bits, offset)
+        fit = even_fit(samples, bits, offset)
     else:
-        found = best_fit(samples, bits, offset, restarts=1, seed=seed)
-    code = LearnedLevels(found.basis, found.offset).encode(weights.T).T.copy()
-    return Coded(code, found.basis, found.offset, weights)
+        fit = best_fit(samples, bits, offset, restarts=1, seed=seed)
+    code = LearnedLevels(fit.basis, fit.offset).encode(weights.T).T.copy()
+    return Coded(code, fit.basis, fit.offset, weights)
 
 
 def _blocks(sequence: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
@@ -124,7 +124,7 @@ def _blocks(sequence: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
 
 
 def _book(coded: Coded | Stepped) -> _Levels | Stepped:
-    """Make what finds the nearest codes of numbers."""
+    """Return the table of the nearest codes of numbers."""
     return coded if isinstance(coded, Stepped) else _Levels.of(coded)
 
 
@@ -135,12 +135,12 @@ def rounded(
     order of ``sequence`` [n], each error spread over the inputs still to come.
     """
     levels = _book(coded)
-    left = h.ordered(sequence).elimination(weights[sequence])
-    found = np.empty(weights.shape, np.intp)
+    elimination = h.ordered(sequence).elimination(weights[sequence])
+    codes = np.empty(weights.shape, np.intp)
     for place, row in enumerate(sequence):
-        value, found[row] = levels.nearest(left.wanted(place))
-        left.fix(place, value)
-    return found
+        value, codes[row] = levels.nearest(elimination.target(place))
+        elimination.fix(place, value)
+    return codes
 
 
 def descend(h: Gram, weights: Matrix, coded: Coded | Stepped, sequence: NDArray[np.intp]) -> bool:
@@ -170,10 +170,10 @@ def move_bases(h: Gram, weights: Matrix, coded: Coded, offset: bool) -> None:
     signs = learned_levels.sign_codes(bits)[coded.code].astype(np.float32)
     columns = [signs[..., k] for k in range(bits)] + [np.ones_like(weights)] * offset
     present = np.concatenate([coded.basis, coded.offset[:, None]], 1)[:, : len(columns)]
-    wanted = h.times(weights)
-    seen = [h.times(column) for column in columns]
-    left = np.stack([np.stack([(a * b).sum(0) for b in seen], -1) for a in columns], -2)
-    right = np.stack([(a * wanted).sum(0) for a in columns], -1).astype(np.float64)
+    weighted = h.times(weights)
+    products = [h.times(column) for column in columns]
+    left = np.stack([np.stack([(a * b).sum(0) for b in products], -1) for a in columns], -2)
+    right = np.stack([(a * weighted).sum(0) for a in columns], -1).astype(np.float64)
     ridge = _RIDGE * np.trace(left, axis1=1, axis2=2) / len(columns) + np.finfo(np.float32).tiny
     left = left.astype(np.float64) + ridge[:, None, None] * np.eye(len(columns))
     solved = np.linalg.solve(left, (right + ridge[:, None] * present)[..., None])[..., 0]
@@ -191,15 +191,15 @@ def move_steps(h: Gram, weights: Matrix, coded: Coded) -> None:
 
 def move_scales(h: Gram, weights: Matrix, coded: Stepped) -> None:
     """Solve for the best scale of each output for the present codes."""
-    found = _scales(h, weights, coded.code.astype(np.float32), coded.scale)
-    coded.scale = found.astype(np.float32)
+    scales = _scales(h, weights, coded.code.astype(np.float32), coded.scale)
+    coded.scale = scales.astype(np.float32)
 
 
 def _scales(h: Gram, weights: Matrix, codes: Matrix, present: NDArray[np.floating]) -> Matrix:
     """Compute s = q^T H w / q^T H q for codes [n, o], as at present where that is not
     above 0: [o].
     """
-    seen = h.times(codes)
-    above, below = (seen * weights).sum(0), (seen * codes).sum(0)
+    weighted = h.times(codes)
+    above, below = (weighted * weights).sum(0), (weighted * codes).sum(0)
     solved = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
     return np.asarray(np.where(solved > 0, solved, present))

@@ -26,7 +26,9 @@ class _Place:
     shift: Array
 
     def measured(self, mean: Array, variance: Array) -> Normalized:
-        """Say what was normalized, given what the layer gave, its bias in it."""
+        """Rebuild the batch norm from the mean and variance [o] of the layer's outputs, which have
+        its bias in them.
+        """
         bias = bias_of(self.layer)
         gamma = self.scale * np.sqrt(variance + EPSILON)
         beta = self.shift + self.scale * mean
@@ -46,16 +48,17 @@ def batch_norms(model: Model, records: Records) -> dict[Op, Normalized]:
 
 def _places(graph: Graph) -> Iterator[_Place]:
     for op in graph.ops:
-        found = layer_and_factor(op) if isinstance(op, Mul) else None
-        if found is None or not isinstance(op, Mul):
+        pair = layer_and_factor(op) if isinstance(op, Mul) else None
+        if pair is None or not isinstance(op, Mul):
             continue
-        shift = _shift(op, found[0])
+        layer, scale = pair
+        shift = _shift(op, layer)
         if shift is not None:
-            yield _Place(found[0], found[1], shift)
+            yield _Place(layer, scale, shift)
 
 
 def _shift(scaled: Mul, layer: Op) -> Array | None:
-    """Read what the only user of a product adds to it."""
+    """Read the constant [o] that the only user of a product adds to it."""
     users = list(scaled.output.users)
     plain = scaled.activation == ActivationFunctionType.NONE and not scaled.output.is_output
     if len(users) != 1 or not plain or not isinstance(users[0].op, Add):

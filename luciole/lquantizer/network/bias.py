@@ -23,13 +23,13 @@ def correct_biases(prepared: Preparation, records: Records, track: Track = untra
     step = track("correcting biases", len(layers)) if layers else untracked("", 0)
     for op in layers:
         assert isinstance(op, FullyConnected | Conv2D), "others are not corrected"
-        (wanted,) = statistics(prepared.reference, [twins[op.output]], records, batch)
-        correct_bias(prepared.work, op, wanted.means, records, batch)
+        (trained,) = statistics(prepared.reference, [twins[op.output]], records, batch)
+        correct_bias(prepared.work, op, trained.means, records, batch)
         step(1)
 
 
 def _is_corrected(prepared: Preparation, op: Op) -> bool:
-    """Tell whether an operator is a layer that stays float, with a bias and no activation."""
+    """Check whether an operator is a layer that stays float, with a bias and no activation."""
     if op.name not in prepared.skipped or not isinstance(op, FullyConnected | Conv2D):
         return False
     bias = None if op.bias is None else op.bias.data
@@ -37,11 +37,11 @@ def _is_corrected(prepared: Preparation, op: Op) -> bool:
     return bias is not None and plain and op.output in prepared.twins
 
 
-def correct_bias(model: Model, op: Dense, wanted: Array, records: Records, batch: int) -> None:
-    """Shift a layer's bias, 0 where it has none, so that its outputs have the means ``wanted`` [o].
+def correct_bias(model: Model, op: Dense, means: Array, records: Records, batch: int) -> None:
+    """Shift a layer's bias, 0 where it has none, so that its outputs have the means ``means`` [o].
     The layer has no activation.
     """
-    (found,) = statistics(model, [op.output], records, batch)
+    (present,) = statistics(model, [op.output], records, batch)
     shape = (-1,) if op.bias is None else op.bias.dims
-    corrected = (bias_of(op) + (wanted - found.means)).astype(np.float32).reshape(shape)
+    corrected = (bias_of(op) + (means - present.means)).astype(np.float32).reshape(shape)
     op.bias = model.graph.add_constant(model.graph.unique_name(f"{op.name}/bias"), corrected)

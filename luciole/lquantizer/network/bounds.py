@@ -55,7 +55,7 @@ def highest(op: Product, intervals: Mapping[Value, Interval]) -> Floats:
 
 
 def _interval(op: Op, known: Mapping[Value, Interval]) -> Interval:
-    """Bound what an operator gives in front of its activation."""
+    """Bound an operator's results in front of its activation."""
     if isinstance(op, Product) and all(v is None or v.data is not None for v in op.operands[1:]):
         low, high = _extremes(op, known)
         return float(low.min(initial=np.inf)), float(high.max(initial=-np.inf))
@@ -77,7 +77,7 @@ def _clipped(interval: Interval, limits: Interval) -> Interval:
 
 
 def _hull(inputs: Sequence[Interval]) -> Interval:
-    """Bound what is one of several."""
+    """Return the range around all intervals."""
     return min(low for low, _ in inputs), max(high for _, high in inputs)
 
 

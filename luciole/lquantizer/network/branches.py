@@ -27,8 +27,8 @@ class Aim:
     other: Array | None = None
 
     def beside(self, branch: Array | None) -> Array:
-        """Return what the layer's result should be, given the ``branch`` that it is added to in the
-        network on its way [r, o].
+        """Return the target of the layer's result, given the ``branch`` that it is added to in the
+        half-finished network [r, o].
         """
         return self.own if self.other is None or branch is None else self.own + self.other - branch
 
@@ -54,13 +54,13 @@ class Branches:
         return cls(twins, {op: use for op, use in uses.items() if use is not None}, originals)
 
     def in_float(self, op: Op) -> Value | None:
-        """Find what is added to a layer's result in the float network."""
+        """Return the tensor that is added to a layer's result in the float network."""
         use = self.uses.get(op)
         return None if use is None else use.op.operands[use.slot]
 
     def in_work(self, op: Op, left: Collection[Op] = ()) -> Value | None:
-        """Find what is added in the network on its way; nothing where that is not yet what it will
-        be, because it depends on layers that are ``left`` to be learned.
+        """Return the tensor that is added in the half-finished network, None while it depends on
+        layers that are ``left`` to be learned.
         """
         use = self.uses.get(op)
         value = None if use is None else self.originals[use.op].operands[use.slot]
@@ -69,7 +69,7 @@ class Branches:
         return value
 
     def seen_by(self, ops: Iterable[Op]) -> list[Value]:
-        """List what layers read, and the branches that are added to their results."""
+        """List the inputs of layers, and the branches that are added to their results."""
         values = (value for op in ops for value in (op.operands[0], self.in_work(op)))
         return [value for value in values if value is not None]
 
@@ -118,16 +118,14 @@ def floors(op: Op, outputs: Array, branch: Array | None = None) -> Array | None:
 
 
 def _floor_behind(value: Value) -> float | None:
-    """Find what a RELU that alone reads a tensor makes of everything below it."""
+    """Return the lower limit of the RELU that alone reads a tensor, None where there is none."""
     if value.is_output or len(value.users) != 1:
         return None
     return floor_of(FUSED_AS.get(type(value.users[0].op), ActivationFunctionType.NONE))
 
 
 def floor_of(activation: ActivationFunctionType) -> float | None:
-    """Find what an activation makes of everything below it, None where it cuts off nothing
-    there.
-    """
+    """Return the lower limit of an activation, None where it has none."""
     low, _ = LIMITS.get(activation, (-np.inf, np.inf))
     return low if np.isfinite(low) else None
 

@@ -62,10 +62,11 @@ def even_inputs(
     seed: int,
     known: Disturbances | None = None,
 ) -> dict[str, Array]:
-    """Rescale the channels of a float network's layers that get learned inputs, where their levels
-    serve them better for it. What is ``known`` is not computed again, and grows.
+    """Rescale the channels of a float network's layers that get learned inputs, where that makes
+    the error of their levels smaller. Errors that are ``known`` are not computed again; new ones
+    are added.
 
-    Returns by name what channels of tensors are divided by from now on: [channels] each.
+    Returns the divisors of tensors' channels by name: [channels] each.
     """
     known = {} if known is None else known
     choices: dict[Op, Choice]
@@ -76,13 +77,13 @@ def even_inputs(
     rows = _rows(model, pairs, records, batch, seed)
 
     def judge(pair: Pair, tried: list[Floats]) -> list[float]:
-        choice, found = choices[pair.back], []
+        choice, disturbances = choices[pair.back], []
         for scales in tried:
             key = (pair.back.output.name, choice.input_bits, choice.uniform, scales.tobytes())
             if key not in known:
                 known[key] = _disturbance(rows[pair.back], pair, scales, choice, seed)
-            found.append(known[key])
-        return found
+            disturbances.append(known[key])
+        return disturbances
 
     rules = (*RULES.values(), _by_roots, _lifted)
     return factors_of(rescale(model, pairs, records, batch, rules, judge))
@@ -121,19 +122,19 @@ def _disturbance(rows: Rows, pair: Pair, scales: Floats, choice: Choice, seed: i
     """Compute the variance that quantizing inputs, multiplied by scales, adds to the outputs."""
     weights = weight_rows(_back(pair))
     along = np.tile(scales.astype(np.float32), weights.shape[1] // len(scales))
-    given = Rows(rows.values * along, rows.inside)
-    samples, bits = input_samples(given, seed), choice.input_bits
+    scaled = Rows(rows.values * along, rows.inside)
+    samples, bits = input_samples(scaled, seed), choice.input_bits
     even = choice.uniform
     inputs = even_fit(samples, bits, True) if even else best_fit(samples, bits, True, 0, seed)
-    error = quantized_rows(given, inputs) - given.values
-    if given.inside is not None:
-        error = np.where(given.inside, error, 0)
+    error = quantized_rows(scaled, inputs) - scaled.values
+    if scaled.inside is not None:
+        error = np.where(scaled.inside, error, 0)
     moved = (error - error.mean(0)) @ (weights / along).T
     return float(np.mean(np.square(moved, dtype=np.float64)))
 
 
 def input_samples(rows: Rows, seed: int) -> Samples:
-    """Take what levels of an input are fitted to: a sample of what lies inside of the image."""
+    """Draw the numbers that an input's levels are fitted to, from inside of the image."""
     values = rows.values if rows.inside is None else rows.values[rows.inside]
     flat = values.reshape(-1)
     if flat.size > _SAMPLED:

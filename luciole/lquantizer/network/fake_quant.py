@@ -22,7 +22,7 @@ _BYTE = 8
 
 
 @dataclass(frozen=True)
-class Given:
+class TrainedGrids:
     """The scales that are known of tensors between operators and of constant weights, before any
     data are seen.
     """
@@ -31,7 +31,7 @@ class Given:
     weights: dict[Value, Affine] = field(default_factory=dict)
 
 
-NOTHING = Given()
+NOTHING = TrainedGrids()
 
 
 def format_asked_for(model: Model) -> LayerFormat:
@@ -40,11 +40,11 @@ def format_asked_for(model: Model) -> LayerFormat:
 
     Raises QuantizeError where there are none, and where no format has both.
     """
-    found = list(_fake_quants(model.graph))
-    if not found:
+    ops = list(_fake_quants(model.graph))
+    if not ops:
         raise QuantizeError("no FAKE_QUANT operator says what is quantized, and how")
-    weights = [op.num_bits for op in found if op.inputs.is_constant]
-    others = [op.num_bits for op in found if not op.inputs.is_constant]
+    weights = [op.num_bits for op in ops if op.inputs.is_constant]
+    others = [op.num_bits for op in ops if not op.inputs.is_constant]
     wide, narrow = max(others, default=_BYTE) > _BYTE, max(weights, default=_BYTE) <= _BYTE // 2
     types = (
         TensorType.INT16 if wide else TensorType.INT8,
@@ -60,28 +60,30 @@ def format_asked_for(model: Model) -> LayerFormat:
 
 
 def of_weights(graph: Graph) -> dict[Value, Affine]:
-    """Compute the constants that FAKE_QUANT operators round, and say in which steps."""
-    found = {}
+    """Compute the constants that FAKE_QUANT operators round, and return their integers' affine
+    parameters.
+    """
+    affines = {}
     for value, op in _taken(graph, constant=True):
         assert value.data is not None, "it is constant"
         real = graph.add_constant(graph.unique_name(value.name), fake_quant(op, value.data))
         value.replace_with(real)
-        found[real] = _affine(op, TensorType.INT8)
+        affines[real] = _affine(op, TensorType.INT8)
     remove_dead(graph)
-    return found
+    return affines
 
 
 def of_tensors(graph: Graph, dtype: TensorType) -> dict[Value, Affine]:
-    """Let tensors behind a FAKE_QUANT be read as they are, and say how each is rounded. What has
-    fewer bits than the integers that it becomes has its range, in smaller steps.
+    """Take out the FAKE_QUANT operators between others, and return the affine parameters of their
+    tensors. A tensor of fewer bits than its integers keeps its range, in smaller steps.
     """
-    found = {value: _between(op, dtype) for value, op in _taken(graph, constant=False)}
+    affines = {value: _between(op, dtype) for value, op in _taken(graph, constant=False)}
     remove_dead(graph)
-    return found
+    return affines
 
 
 def _taken(graph: Graph, *, constant: bool) -> Iterator[tuple[Value, FakeQuant]]:
-    """Let what reads the result of a FAKE_QUANT read what that one does."""
+    """Replace the result of each FAKE_QUANT, of constants or of computed tensors, by its input."""
     for op in [one for one in _fake_quants(graph) if one.inputs.is_constant == constant]:
         for fault in op.verify():
             raise QuantizeError(f"FAKE_QUANT {op.name!r}: {fault}")
@@ -102,7 +104,7 @@ def _fake_quants(graph: Graph) -> Iterator[FakeQuant]:
 
 
 def _between(op: FakeQuant, dtype: TensorType) -> Affine:
-    """Say how a tensor between operators is rounded."""
+    """Return the affine parameters of a tensor between operators."""
     if dtype == TensorType.INT16 or op.num_bits < _BYTE:
         low, high, _ = limits(op)
         return of_range((float(low), float(high)), dtype)
@@ -110,8 +112,8 @@ def _between(op: FakeQuant, dtype: TensorType) -> Affine:
 
 
 def _affine(op: FakeQuant, dtype: TensorType) -> Affine:
-    """Say the numbers that FAKE_QUANT rounds to as integers of a byte, of which these may be
-    fewer.
+    """Return the affine parameters of a FAKE_QUANT's numbers as integers of a byte, which may have
+    more codes.
     """
     low, _, scale = limits(op)
     codes = integer_range(dtype)

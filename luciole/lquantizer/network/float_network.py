@@ -20,7 +20,7 @@ from luciole.lquantizer.assignment.schemes import (
 )
 from luciole.lquantizer.network.fake_quant import (
     NOTHING,
-    Given,
+    TrainedGrids,
     format_asked_for,
     of_tensors,
     of_weights,
@@ -60,29 +60,29 @@ class Start:
     work: Model
     options: UniformOptions
     schemes: dict[Op, Scheme]
-    given: Given
+    trained: TrainedGrids
     dropped: int = 0
     """FAKE_QUANT operators that were taken out and are not minded."""
     pairs: int = 0
     """Pairs of QUANTIZE and DEQUANTIZE, likewise."""
 
     def warnings(self, *, has_data: bool) -> list[str]:
-        """Say what was taken out and is not minded, and whose ranges are from data though others
-        are from FAKE_QUANT.
+        """Warn of operators that were taken out, and of tensors whose ranges are from data though
+        others' are from FAKE_QUANT.
         """
-        found = []
+        removed = []
         if self.pairs:
-            found.append(f"{self.pairs} pairs of QUANTIZE and DEQUANTIZE were taken out")
+            removed.append(f"{self.pairs} pairs of QUANTIZE and DEQUANTIZE were taken out")
         if self.dropped:
             count = f"{self.dropped} FAKE_QUANT operators were taken out"
-            found.append(f"{count}: --scheme {FROM_FAKE_QUANT} minds what they say")
-        return found or self._unsaid(has_data=has_data)
+            removed.append(f"{count}: --scheme {FROM_FAKE_QUANT} minds what they say")
+        return removed or self._unsaid(has_data=has_data)
 
     def _unsaid(self, *, has_data: bool) -> list[str]:
-        if not self.given.tensors or not has_data:
+        if not self.trained.tensors or not has_data:
             return []
         graph = self.work.graph
-        open_ = unsaid(graph, types_of(integers_of(self.schemes)), self.given.tensors)
+        open_ = unsaid(graph, types_of(integers_of(self.schemes)), self.trained.tensors)
         names = [one_line(v.name)[:LONGEST_NAME] for v in graph.values if v in open_]
         if not names:
             return []
@@ -116,6 +116,6 @@ def prepared(model: Model, options: UniformOptions, choices: Choices) -> Start:
     make_float(graph)
     dtype = options.types.activations
     assert dtype is not None, "tensors between operators become integers"
-    given = Given(of_tensors(graph, dtype), weights)
+    trained = TrainedGrids(of_tensors(graph, dtype), weights)
     schemes = uniform_types({op: chosen[op] for op in graph.ops if op in chosen}, read)
-    return Start(work, options, schemes, given, pairs=pairs)
+    return Start(work, options, schemes, trained, pairs=pairs)

@@ -77,45 +77,45 @@ def choose_grids(
     integers: Mapping[Op, TensorType],
     limits: Callable[[Value, TensorType], Range],
     ends: Mapping[Value, TensorType],
-    given: Mapping[Value, Affine],
+    known: Mapping[Value, Affine],
 ) -> Grids:
-    """Choose for every float tensor that some of the operators that compute with ``integers``, of
-    these types, read or give, and for inputs and outputs that are to be integers (``ends``): what
-    is ``given`` for it, or else as ``limits`` says what its integers reach.
+    """Choose the grid of every float operand and result of operators that compute with
+    ``integers`` of these types, and of inputs and outputs that are to be integers (``ends``): the
+    ``known`` one, or else one that reaches as far as ``limits`` returns.
     """
-    groups = _groups(graph, integers, limits, ends, given)
+    groups = _groups(graph, integers, limits, ends, known)
     endless = endless_tensors(graph)
     _fit_all(graph, groups, integers, ends, limits)
     ops = [op for op in graph.ops if op in integers]
-    found = Grids()
+    grids = Grids()
     for group in dict.fromkeys(groups.values()):
         if group.readers and group.fixed is None:
-            found.cut |= dict.fromkeys(group.members, group.ends)
+            grids.cut |= dict.fromkeys(group.members, group.ends)
         affine = group.fixed or of_range(group.limits, group.dtype)
-        found.tensors |= dict.fromkeys(group.members, affine)
-        found.origins |= dict.fromkeys(group.members, _origin(group))
+        grids.tensors |= dict.fromkeys(group.members, affine)
+        grids.origins |= dict.fromkeys(group.members, _origin(group))
     for op in ops:
-        _bring(found, _shared(op), floats_of(op))
-    for use, value in _of_other_type(ops, integers, found):
-        reach = range_of(given[value]) if value in given else limits(value, integers[use.op])
-        found.operands.setdefault(use, of_range(reach, integers[use.op]))
+        _bring(grids, _shared(op), floats_of(op))
+    for use, value in _of_other_type(ops, integers, grids):
+        reach = range_of(known[value]) if value in known else limits(value, integers[use.op])
+        grids.operands.setdefault(use, of_range(reach, integers[use.op]))
     for use, constant in _constants(ops):
         reach = _extremes(constant)
         if constant in endless:
             ends_at, whole = partial(_limits, groups), partial(_whole, groups)
-            told = told_apart(use, integers[use.op], reach, ends_at, whole)
-            reach = fitted(reach, endless[constant], told)
-        found.operands.setdefault(use, of_range(reach, integers[use.op]))
-    return found
+            distinct = told_apart(use, integers[use.op], reach, ends_at, whole)
+            reach = fitted(reach, endless[constant], distinct)
+        grids.operands.setdefault(use, of_range(reach, integers[use.op]))
+    return grids
 
 
 def unsaid(
-    graph: Graph, integers: Mapping[Op, TensorType], given: Mapping[Value, Affine]
+    graph: Graph, integers: Mapping[Op, TensorType], known: Mapping[Value, Affine]
 ) -> set[Value]:
-    """Find the tensors for which nothing is ``given``, nor for one that they share with, nor by
-    what the operator's range calls for.
+    """Find the tensors without a ``known`` grid, of their own or of a tensor that they share a grid
+    with, and without one that the operator's range fixes.
     """
-    groups = _groups(graph, integers, lambda value, dtype: (0.0, 0.0), {}, given)
+    groups = _groups(graph, integers, lambda value, dtype: (0.0, 0.0), {}, known)
     return {value for value, group in groups.items() if group.fixed is None}
 
 
@@ -124,13 +124,13 @@ def _groups(
     integers: Mapping[Op, TensorType],
     limits: Callable[[Value, TensorType], Range],
     ends: Mapping[Value, TensorType],
-    given: Mapping[Value, Affine],
+    known: Mapping[Value, Affine],
 ) -> dict[Value, _Group]:
-    """Join the tensors that share."""
+    """Join the tensors that share a grid."""
     groups: dict[Value, _Group] = {}
     endless = endless_tensors(graph)
     for value, dtype in touched(graph, integers, ends):
-        affine = given.get(value)
+        affine = known.get(value)
         reach = limits(value, dtype) if affine is None else range_of(affine)
         if affine is None and _is_part(value, integers):
             reach = NOTHING
@@ -157,9 +157,9 @@ def _fit_all(
     ends: Mapping[Value, TensorType],
     limits: Callable[[Value, TensorType], Range],
 ) -> None:
-    """Let the limits hold what readers tell apart, from the end of the network on: how far a sum's
-    terms count depends on the sum. What was 0 throughout reaches as far as they do: kernels of sums
-    take no term whose steps are much coarser than the sum's.
+    """Cut the limits to the range that readers tell apart, from the end of the network on: how far
+    a sum's terms count depends on the sum. A tensor that was 0 throughout gets its readers' range:
+    kernels of sums take no term whose steps are much coarser than the sum's.
     """
     places = {value: place for place, op in enumerate(graph.ops) for value in op.results}
 
@@ -218,7 +218,7 @@ def _limits(groups: Mapping[Value, _Group], value: Value) -> Range:
 
 
 def _whole(groups: Mapping[Value, _Group], value: Value) -> Range:
-    """Return what a tensor reaches, infinitely far where it holds infinities."""
+    """Return a tensor's range, with infinite ends where it holds infinities."""
     if value in groups:
         return groups[value].reach
     return ALL if value.data is None else (float(np.min(value.data)), float(np.max(value.data)))
@@ -240,25 +240,25 @@ def _origin(group: _Group) -> str:
 
 
 def _of_other_type(
-    ops: Sequence[Op], integers: Mapping[Op, TensorType], found: Grids
+    ops: Sequence[Op], integers: Mapping[Op, TensorType], grids: Grids
 ) -> Iterator[tuple[Use, Value]]:
     """Yield the tensors that are of another type than the operator that reads them, and where."""
     for op in ops:
         for slot, value in enumerate(op.operands):
-            if value in found.tensors and found.tensors[value].dtype != integers[op]:
+            if value in grids.tensors and grids.tensors[value].dtype != integers[op]:
                 yield Use(op, slot), value
 
 
-def _bring(found: Grids, shared: list[Use], results: list[Value]) -> None:
-    """Let operands that share with the result, and are of another scale, be brought to its."""
+def _bring(grids: Grids, shared: list[Use], results: list[Value]) -> None:
+    """Add the result's grid for operands that share it, and are of another scale."""
     for use in shared:
-        wanted, value = found.tensors[results[0]], use.op.operands[use.slot]
-        if value is None or not _is(found.tensors.get(value), wanted):
-            found.operands[use] = wanted
+        grid, value = grids.tensors[results[0]], use.op.operands[use.slot]
+        if value is None or not _is(grids.tensors.get(value), grid):
+            grids.operands[use] = grid
 
 
-def _is(given: Affine | None, wanted: Affine) -> bool:
-    return given is not None and given.same_numbers(wanted)
+def _is(one: Affine | None, other: Affine) -> bool:
+    return one is not None and one.same_numbers(other)
 
 
 def _extremes(value: Value) -> Range:
@@ -302,7 +302,7 @@ def _constants(ops: Sequence[Op]) -> Iterator[tuple[Use, Value]]:
 
 
 def _bind(op: Op, groups: dict[Value, _Group], dtype: TensorType) -> None:
-    """Let tensors of an operator share a group, or have what its range calls for."""
+    """Join the groups of an operator's tensors, or set the grid that its range fixes."""
     assert op.quant is not None, "an operator on integers says how it is quantized"
     fixed = op.quant.fixed(dtype)
     results = floats_of(op)
@@ -334,17 +334,17 @@ def _holds(fixed: Affine, group: _Group) -> bool:
 
 
 def _bound(op: Op) -> list[Use]:
-    """List the operands that share with the result."""
+    """List the operands that share the result's grid."""
     names = op.quant.spoken_of if op.quant is not None else ()
-    found = []
+    uses = []
     for slot, value in enumerate(op.operands):
         if is_float(value) and op.operand_field(slot).name in names:
-            found.append(Use(op, slot))
-    return found
+            uses.append(Use(op, slot))
+    return uses
 
 
 def _join(groups: dict[Value, _Group], group: _Group, others: list[_Group]) -> None:
-    """Let groups become one, whose limits hold all of theirs."""
+    """Join groups into one, whose limits hold all of theirs."""
     for other in others:
         if other is group:
             continue
@@ -357,16 +357,16 @@ def _join(groups: dict[Value, _Group], group: _Group, others: list[_Group]) -> N
         groups.update(dict.fromkeys(other.members, group))
 
 
-def _join_several(groups: dict[Value, _Group], group: _Group, given: list[_Group]) -> None:
-    """Let those operands share with the result that lose little by it; others are brought to its
-    scale when they are read.
+def _join_several(groups: dict[Value, _Group], group: _Group, operands: list[_Group]) -> None:
+    """Join the operands that lose little by the result's grid; others are brought to its scale
+    when they are read.
     """
-    groups_fixed = [g.fixed for g in (group, *given) if g.fixed]
+    groups_fixed = [g.fixed for g in (group, *operands) if g.fixed]
     fixed = {tuple(map(float, np.concatenate(affine.parameters))) for affine in groups_fixed}
-    if fixed and (len(fixed) > 1 or not all(g.fixed for g in given)):
-        given = [g for g in given if not g.fixed]
-    wide = max([group.width, *(g.width for g in given)])
-    near = [g for g in given if g.fixed or wide <= _WIDER * g.width]
+    if fixed and (len(fixed) > 1 or not all(g.fixed for g in operands)):
+        operands = [g for g in operands if not g.fixed]
+    wide = max([group.width, *(g.width for g in operands)])
+    near = [g for g in operands if g.fixed or wide <= _WIDER * g.width]
     _join(groups, group, near)
 
 

@@ -31,7 +31,7 @@ _ASKED = "all_layers or a config that names it quantizes it"
 
 
 def misfit(op: Op) -> str | None:
-    """Say why a layer cannot be quantized, None when it can."""
+    """Return the reason why a layer cannot be quantized, None when it can."""
     if not isinstance(op, FullyConnected | Conv2D):
         return _without_kernel(op)
     weights = op.weights if isinstance(op, FullyConnected) else op.filter
@@ -101,17 +101,17 @@ def find_stored(graph: Graph, config: Config, skipped: dict[str, str]) -> list[S
     """
     layers = list(filter(is_layer, graph.ops))
     config = config.among([op.name for op in layers], _kinds(graph))
-    found: dict[Value, Stored] = {}
+    by_weights: dict[Value, Stored] = {}
     for op in layers:
         weights, choice = _stored_weights(op), config.choose(op.name)
         asked = config.all_layers or config.names(op.name)
         if weights is None or choice.skip or not asked or op.name not in skipped:
             continue
         value, axis = weights
-        stored = found.setdefault(value, Stored(axis, choice.weight_bits))
+        stored = by_weights.setdefault(value, Stored(axis, choice.weight_bits))
         stored.uses += [use for use in value.users if use.op is op]
         del skipped[op.name]
-    return list(found.values())
+    return list(by_weights.values())
 
 
 def _stored_weights(op: Op) -> tuple[Value, int] | None:
@@ -161,7 +161,7 @@ def find_groups(
 
 
 def _kinds(graph: Graph) -> dict[str, str]:
-    """Say what the layers of a graph, and of those that are called, are, by name."""
+    """Return the kinds of the layers of a graph, and of graphs that it calls, by name."""
     return {op.name: op.kind for op in filter(is_layer, all_ops(reachable(graph)))}
 
 
@@ -176,7 +176,7 @@ def _inside(graph: Graph) -> dict[str, str]:
 
 
 def _why_not(op: Op, choice: Choice, scope: Scope) -> str | None:
-    """Say why a layer is left alone, None where nothing speaks against it."""
+    """Return the reason why a layer stays float, None where nothing speaks against levels."""
     if choice.skip:
         return "skipped by the config"
     if isinstance(op, Conv2D) and not scope.convolutions:
@@ -188,7 +188,9 @@ def _why_not(op: Op, choice: Choice, scope: Scope) -> str | None:
 
 
 def _agree(group: Group, op: Op, choice: Choice, config: Config) -> None:
-    """Let a rule for any layer of a group decide. Raises QuantizeError when two rules differ."""
+    """Set a group's choice by the rule for one of its layers. Raises QuantizeError when two rules
+    differ.
+    """
     if choice == group.choice or group.name in config.exact or not config.names(op.name):
         return
     named = [name for name in group.names[:-1] if config.names(name)]
@@ -217,6 +219,6 @@ def check_layers(
         raise QuantizeError(f"config: {unused[0]!r} matches no layer; the layers are {known}")
     if not layers:
         reasons = [f"{one_line(name)}: {reason}" for name, reason in skipped.items()]
-        more = [f"and {len(reasons) - _LISTED} more"] if len(reasons) > _LISTED else []
-        why = "; ".join([*reasons[:_LISTED], *more])
+        others = [f"and {len(reasons) - _LISTED} more"] if len(reasons) > _LISTED else []
+        why = "; ".join([*reasons[:_LISTED], *others])
         raise QuantizeError(f"nothing to quantize: {why or _EMPTY}")

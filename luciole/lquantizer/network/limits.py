@@ -23,12 +23,12 @@ _LISTED = 5
 class Limits:
     """Chooses what the integers of a network's tensors reach, and remembers it."""
 
-    def __init__(self, options: UniformOptions, given: Ranges | None = None) -> None:
-        self.given = given
-        self.rescaled: tuple[Rescaled, ...] = () if given is None else given.rescaled
+    def __init__(self, options: UniformOptions, saved: Ranges | None = None) -> None:
+        self.given = saved
+        self.rescaled: tuple[Rescaled, ...] = () if saved is None else saved.rescaled
         rule = rule_of(options.ranges)
         self.rule_name, self._rule = options.ranges, symmetric(rule) if options.symmetric else rule
-        floats = () if given is None else given.floats
+        floats = () if saved is None else saved.floats
         self.floats: dict[str, str] = dict.fromkeys(floats, FRAGILE)
         """Results of operators that integers would ruin, and why."""
         self.factors: dict[str, Array] = {}
@@ -45,8 +45,8 @@ class Limits:
         progress: Progress,
         layers: Sequence[LSTMLayer] = (),
     ) -> None:
-        """Watch those tensors, and those inside of recurrent ``layers``, on data that no range was
-        given for, and that were not watched.
+        """Watch tensors, and the inner ones of recurrent ``layers``, on data, unless a saved range
+        is there or they were watched before.
 
         Raises QuantizeError for ranges of other tensors, and for tensors without one where there
         are no data.
@@ -65,40 +65,42 @@ class Limits:
         self._records = check_records(model.graph, records) if left or unseen else self._records
         if left:
             by_readers = self.rule_name == "mse"
-            found = seen(model, left, records, batch, progress, by_readers)
-            self._seen |= {value.name: one for value, one in found.items()}
+            statistics = seen(model, left, records, batch, progress, by_readers)
+            self._seen |= {value.name: one for value, one in statistics.items()}
         if unseen:
             self._seen |= seen_inside(model, unseen, records, batch)
 
     def seen_in(self, graph: Graph) -> dict[Value, Seen]:
-        """Say of a graph's tensors what was seen of them."""
+        """Return the statistics of a graph's tensors that were watched."""
         return {v: self._seen[v.name] for v in graph.values if v.name in self._seen}
 
     def knows(self, value: Value) -> bool:
-        """Tell whether a tensor was seen, or a range is given for it."""
-        given = self.given is not None and value.name in self.given.tensors
-        return given or value.name in self._seen
+        """Check whether a tensor was watched, or has a saved range."""
+        is_saved = self.given is not None and value.name in self.given.tensors
+        return is_saved or value.name in self._seen
 
     def choose(self, value: Value, dtype: TensorType) -> Range:
         """Choose the least and the largest number that a tensor's integers reach, and remember
         them.
         """
         limits = self.of(value, dtype)
-        found = self._given(value) or TensorRange(*limits, Found.of(self._seen[value.name], limits))
-        self._chosen.setdefault(value.name, found)  # what comes later is how one operator reads it
+        chosen = self._given(value) or TensorRange(
+            *limits, Found.of(self._seen[value.name], limits)
+        )
+        self._chosen.setdefault(value.name, chosen)  # what comes later is how one operator reads it
         return limits
 
     def of(self, value: Value, dtype: TensorType) -> Range:
         """Find the least and the largest number that a tensor's integers reach."""
-        given = self._given(value)
+        saved = self._given(value)
         return (
-            self._rule(self._seen[value.name], dtype) if given is None else (given.low, given.high)
+            self._rule(self._seen[value.name], dtype) if saved is None else (saved.low, saved.high)
         )
 
     def is_judged_as_read(self, value: Value, dtype: TensorType) -> bool:
-        """Return whether what saturating readers make of a tensor decided how far it reaches."""
-        found = self._seen.get(value.name) if self._given(value) is None else None
-        return found is not None and found.judged(dtype) is not None
+        """Check whether the results of saturating readers decided how far a tensor reaches."""
+        statistics = self._seen.get(value.name) if self._given(value) is None else None
+        return statistics is not None and statistics.judged(dtype) is not None
 
     def _given(self, value: Value) -> TensorRange | None:
         return None if self.given is None else self.given.tensors.get(value.name)
@@ -113,8 +115,8 @@ class Limits:
 def _refuse_missing(values: Sequence[Value]) -> None:
     if values:
         names = ", ".join(repr(value.name) for value in values[:_LISTED])
-        more = f" and {len(values) - _LISTED} more" if len(values) > _LISTED else ""
-        raise QuantizeError(f"no range is given for {names}{more}: give them, or data")
+        others = f" and {len(values) - _LISTED} more" if len(values) > _LISTED else ""
+        raise QuantizeError(f"no range is given for {names}{others}: give them, or data")
 
 
 def given_ranges(source: object) -> Ranges | None:

@@ -50,13 +50,13 @@ def _judged(model: Model, quantized: Model, trace: Trace, records: Records) -> t
     unroll_unidirseqlstm(reference.graph)
     ops = [_unfused(reference.graph, name) for name in trace.floats]
     twins = [_unfused(work.graph, name) for name in trace.learned]
-    wanted = [_seen(reference, _end(op, trace), records) for op in ops]
-    found = [_seen(work, _end(op, trace), records) for op in twins]
-    channels = wanted[0].shape[-1]
-    targets = [y.reshape(-1, channels) for y in wanted]
+    floats = [_seen(reference, _end(op, trace), records) for op in ops]
+    learned = [_seen(work, _end(op, trace), records) for op in twins]
+    channels = floats[0].shape[-1]
+    targets = [y.reshape(-1, channels) for y in floats]
     last = [_end_op(op, trace) for op in ops]
     cut = [f for op, y in zip(last, targets, strict=True) if (f := floors(op, y)) is not None]
-    y = np.concatenate([array.reshape(-1, channels) for array in found])
+    y = np.concatenate([array.reshape(-1, channels) for array in learned])
     part = Part(y, np.concatenate(targets), np.concatenate(cut) if len(cut) == len(ops) else None)
     return part, y if trace.scales is None else y * trace.scales
 

@@ -78,14 +78,14 @@ class Part:
 def spreads(
     model: Model, parts: Sequence[Part], records: Records, track: Track
 ) -> dict[Value, Spread]:
-    """Say what all tensors that get minifloats hold, computed ones on all records."""
+    """Collect the numbers of all tensors that get minifloats, of computed ones on all records."""
     batch, count = batch_size(Interpreter(model), records), len(next(iter(records.values())))
     values = [v for part in parts for v in part.values]
     constants = {v: bounded(data) for v in values if (data := v.data) is not None}
     made = [v for v in values if v not in constants]
     watched = seen(model, made, records, batch, track("ranges", count))
-    found = {value: _spread(what) for value, what in watched.items()}
-    return found | {v: (x, np.ones(x.size)) for v, x in constants.items()}
+    computed = {value: _spread(statistics) for value, statistics in watched.items()}
+    return computed | {v: (x, np.ones(x.size)) for v, x in constants.items()}
 
 
 def _spread(seen: Seen) -> Spread:
@@ -103,13 +103,13 @@ def parts_of(graph: Graph, layers_only: bool) -> list[Part]:
     """Divide the tensors of a network that get minifloats among its layers, in execution order;
     what comes before the first layer is the first one's.
     """
-    wanted = set(tensors_of(graph, layers_only))
-    parts = [Part("", [v for v in graph.inputs if v in wanted])]
+    chosen = set(tensors_of(graph, layers_only))
+    parts = [Part("", [v for v in graph.inputs if v in chosen])]
     taken = set(parts[0].values)
     for op in graph.ops:
         if has_weights(op) and any(v is not None and v.is_constant for v in op.operands):
             _begin(parts, op)
-        own = [v for v in (*op.operands, *op.results) if v in wanted and v not in taken]
+        own = [v for v in (*op.operands, *op.results) if v in chosen and v not in taken]
         parts[-1].values += [v for v in own if v is not None]
         taken.update(parts[-1].values)
     return parts
@@ -139,7 +139,7 @@ class Chosen:
 
 
 def same_bits(
-    parts: Sequence[Part], found: Mapping[Value, Spread] | None, numbers: Minifloat
+    parts: Sequence[Part], spreads: Mapping[Value, Spread] | None, numbers: Minifloat
 ) -> Chosen:
     """Give all parts the same bits."""
-    return Chosen(parts, dict.fromkeys(parts, numbers), found)
+    return Chosen(parts, dict.fromkeys(parts, numbers), spreads)

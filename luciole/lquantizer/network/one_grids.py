@@ -85,16 +85,16 @@ class OneGrids:
             pass
 
     def kind_of(self, value: Value) -> Kind:
-        """Say what a tensor becomes: what makes it does."""
+        """Return the kind of a tensor: that of the operator that computes it."""
         return self.default if value.producer is None else self.kinds[value.producer.op]
 
     def _meet(self, op: Op) -> None:
         """Bring operands to the element type of the result."""
-        wanted = self.kinds[op].dtype
+        dtype = self.kinds[op].dtype
         if not floats_of(op):
             return
         for slot, value in enumerate(op.operands):
-            if value in self.tensors and self.tensors[value].dtype != wanted:
+            if value in self.tensors and self.tensors[value].dtype != dtype:
                 op.set_operand(slot, self.quantized(value, self.kinds[op], op))
 
     def quantized(self, value: Value, kind: Kind, before: Op | None) -> Value:
@@ -121,19 +121,21 @@ class OneGrids:
             return
         if isinstance(op, PadV2) and _is_lowest(op.constant_values):
             self.tensors[op.output] = self.tensors[op.input]
-        found = self.tensors[op.output]
+        affine = self.tensors[op.output]
         for slot, value in enumerate(op.operands):
             if value is not None and is_float(value):
-                self._give(Use(op, slot), value, found)
+                self._give(Use(op, slot), value, affine)
 
-    def _give(self, use: Use, value: Value, found: Affine) -> None:
-        """Let an operand have a result's scale, unless others use it or it passes on its own."""
+    def _give(self, use: Use, value: Value, affine: Affine) -> None:
+        """Give an operand the result's scale, unless others use it or its maker passes scales
+        on, too.
+        """
         if value.is_constant:
-            self.constants[use] = found
+            self.constants[use] = affine
             return
         producer = None if value.producer is None else value.producer.op
         if type(producer) is not type(use.op) and len(value.users) + value.is_output == 1:
-            self.tensors[value] = found
+            self.tensors[value] = affine
 
     def _special(self, op: Op) -> None:
         for value in floats_of(op):
@@ -144,12 +146,12 @@ class OneGrids:
                 self.tensors[value] = whole(self.tensors[value])
 
     def _forward(self, op: Op) -> bool:
-        """Let results have an operand's scale; returns whether that changed any."""
+        """Give results an operand's scale; returns whether that changed any."""
         changed = False
         for value in floats_of(op):
-            found = self._moved(op, self.tensors[value])
-            changed |= not found.same_numbers(self.tensors[value])
-            self.tensors[value] = found
+            moved = self._moved(op, self.tensors[value])
+            changed |= not moved.same_numbers(self.tensors[value])
+            self.tensors[value] = moved
         return changed
 
     def _moved(self, op: Op, own: Affine) -> Affine:

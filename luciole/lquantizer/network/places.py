@@ -36,7 +36,7 @@ def _with_kernels(schemes: Mapping[Op, Scheme]) -> dict[Op, Scheme]:
 
 
 def types_of(schemes: Mapping[Op, Scheme]) -> dict[Op, TensorType]:
-    """Say what is between operators, of those whose schemes say so."""
+    """Return the element types of results, for operators whose schemes have one."""
     return {op: t.activations for op, t in schemes.items() if t.activations is not None}
 
 
@@ -47,15 +47,15 @@ def _fitting(op: Op, types: Scheme) -> Scheme | None:
 
 
 def reasons(graph: Graph, schemes: Mapping[Op, Scheme]) -> dict[Op, str]:
-    """Say of the operators that read real numbers why they cannot read integers."""
-    found: dict[Op, str] = {}
+    """Return the reasons why operators that read real numbers cannot read integers."""
+    reasons_of: dict[Op, str] = {}
     for op in filter(_reads_floats, graph.ops):
         types = schemes.get(op)
         if types is None or types.activations is None:
-            found[op] = AS_CHOSEN
+            reasons_of[op] = AS_CHOSEN
         elif _fitting(op, types) is None:
-            found[op] = obstacle(op, types) or ""
-    return found | dict.fromkeys(beside_infinity(_with_kernels(schemes)), _INFINITE)
+            reasons_of[op] = obstacle(op, types) or ""
+    return reasons_of | dict.fromkeys(beside_infinity(_with_kernels(schemes)), _INFINITE)
 
 
 def float_operators(graph: Graph, why: Mapping[Op, str]) -> list[str]:
@@ -75,7 +75,9 @@ _UNKNOWN_RANGE = "nothing says the range of what it reads or gives"
 
 
 def obstacle(op: Op, types: Scheme) -> str | None:
-    """Say why an operator cannot compute with the scheme's element types; None where it can."""
+    """Return the reason why an operator cannot compute with the scheme's element types, None where
+    it can.
+    """
     if op.called_graphs():
         return "it calls graphs, which have integers for their weights alone"
     if isinstance(op, LSTMLayer):
@@ -108,9 +110,9 @@ def _computes_floats(op: Op) -> bool:
 
 def _has_kernel(op: Op, quant: Quant, types: Scheme) -> bool:
     twin = op.clone([_as_integers(quant, name, v, types) for name, v in op.named_operands()])
-    found = runs(twin)
+    has_kernel = runs(twin)
     twin.set_operands([])  # so that no tensor is used by it any more
-    return found
+    return has_kernel
 
 
 def _as_integers(quant: Quant, name: str, value: Value | None, types: Scheme) -> Value | None:

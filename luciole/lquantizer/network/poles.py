@@ -39,8 +39,8 @@ class _Held:
     intervals: Mapping[Value, Interval]
 
     def is_on_both_sides(self, value: Value) -> bool:
-        """Tell whether numbers of a tensor lie on both sides of 0, by what was seen if there is
-        anything.
+        """Check whether numbers of a tensor lie on both sides of 0, by its statistics, or else by
+        its bounds.
         """
         if self.seen is not None:
             return value in self.seen and self.seen[value].low <= 0 <= self.seen[value].high
@@ -48,12 +48,12 @@ class _Held:
         return low < 0 < high
 
     def is_apart(self, value: Value) -> bool:
-        """Tell whether a tensor never holds 0."""
+        """Check whether a tensor never holds 0."""
         low, high = self.intervals.get(value, (-np.inf, np.inf))
         return low > 0 or high < 0
 
     def may_be_below_0(self, value: Value) -> bool:
-        """Tell whether a tensor may hold what is below 0."""
+        """Check whether a tensor may hold numbers below 0."""
         low, _ = self.intervals.get(value, (-np.inf, np.inf))
         return low < 0
 
@@ -119,7 +119,9 @@ def _kept(
 
 
 def _reason(op: Op, held: _Held, grids: Grids) -> str | None:
-    """Say why an operator with a pole cannot compute with integers; None where it can."""
+    """Return the reason why an operator with a pole cannot compute with integers, None where it
+    can.
+    """
     affines, values = dict(_affines(op, grids)), op.given_operands()
     pole = refused_pole(op, affines)
     if pole is not None and (0 in pole.refused or held.may_be_below_0(values[pole.operand])):
@@ -144,7 +146,7 @@ def _affines(op: Op, grids: Grids) -> Iterator[tuple[str, Affine]]:
 
 
 def reason_of(pole: Pole) -> str:
-    """Say what keeps an operator from integers that may reach its pole."""
+    """Return the reason why an operator gets no integers that may reach its pole."""
     numbers = "0" if 0 in pole.refused else "below 0"
     return f"its operand {pole.operand} may be {numbers} in integers, where it has no result"
 
@@ -181,8 +183,8 @@ def _block(op: Op) -> set[Op]:
 
 
 def _makers(value: Value, held: _Held) -> set[Op]:
-    """Find what makes a tensor, back to what cannot give 0 whatever its operands are rounded to,
-    and to layers.
+    """Find the operators that compute a tensor, back to layers and to operators that cannot give 0
+    whatever their operands are rounded to.
     """
     makers: set[Op] = set()
     left: list[Value | None] = [value]
@@ -192,8 +194,8 @@ def _makers(value: Value, held: _Held) -> set[Op]:
         if made is not None and made.op not in makers and not is_layer(made.op):
             makers.add(made.op)
             is_apart = held.is_apart(made.op.output)
-            given = (v for v in made.op.operands if v is not None)
-            left += [v for v in given if not is_apart or held.is_apart(v)]
+            operands = (v for v in made.op.operands if v is not None)
+            left += [v for v in operands if not is_apart or held.is_apart(v)]
     return makers
 
 
@@ -223,14 +225,14 @@ def _before(kept: set[Op]) -> set[Op]:
 
 
 def _works_for(op: Op, readers: set[Op]) -> bool:
-    """Tell whether only some operators use what another one makes, which is no layer."""
+    """Check whether an operator is no layer, and only ``readers`` use its results."""
     users = [use.op for value in op.results for use in value.users]
     ends = any(value.is_output for value in op.results)
     return not ends and not has_weights(op) and all(user in readers for user in users)
 
 
 def _snr(op: Op, seen: Seen, before: Affine, behind: Affine) -> float:
-    """Compare what an operator makes of the numbers that a tensor held, in floats and in integers;
+    """Compare an operator's results on the numbers that a tensor held, in floats and in integers;
     in decibels.
     """
     middles, counts = seen.histogram()
@@ -238,9 +240,9 @@ def _snr(op: Op, seen: Seen, before: Affine, behind: Affine) -> float:
     x, weight = middles[kept].astype(np.float32), counts[kept]
     if not len(x):
         return np.inf
-    wanted, rounded = _alone(op, x, ()), _alone(op, x, (before, behind))
-    error = float(np.square(wanted - rounded) @ weight)
-    return snr_db(float(np.square(wanted) @ weight), error) or np.inf
+    exact, rounded = _alone(op, x, ()), _alone(op, x, (before, behind))
+    error = float(np.square(exact - rounded) @ weight)
+    return snr_db(float(np.square(exact) @ weight), error) or np.inf
 
 
 def _alone(op: Op, x: Array, grids: tuple[Affine, ...]) -> Array:

@@ -66,7 +66,7 @@ def prepare(
     unroll: bool,
     known: Disturbances | None = None,
 ) -> Preparation:
-    """Find the layers, let their activations stand alone, and pair the network with its float twin.
+    """Find the layers, split off their activations, and pair the network with its float twin.
 
     Raises QuantizeError for a network that is quantized already, when nothing qualifies or the data
     cannot be used.
@@ -85,8 +85,9 @@ def prepare(
     sizes = {g.name: constant_bytes(g.ops[0]) for g in groups}
     sizes |= {op.name: constant_bytes(op) for op in others}
     batch = batch_for(work, records)
-    how = (records, batch, method.seed, known)
-    factors = even_inputs(work, groups, *how) if scope.rescales else {}
+    factors: dict[str, Array] = {}
+    if scope.rescales:
+        factors = even_inputs(work, groups, records, batch, method.seed, known)
     network = _network(work, [op for g in groups for op in g.ops if scope.together], records, batch)
     return Preparation(
         work,
@@ -116,7 +117,7 @@ def _simplify(graph: Graph, unroll: bool) -> None:
 
 
 def _network(work: Model, layers: Sequence[Op], records: Records, batch: int) -> Network:
-    """Let the activations of layers stand alone, and pair the network with its float twin."""
+    """Split off the activations of layers, and pair the network with its float twin."""
     for op in layers:
         split_activation(work.graph, op)
     reference = work.clone()
@@ -125,8 +126,8 @@ def _network(work: Model, layers: Sequence[Op], records: Records, batch: int) ->
 
 
 def _is_spare(op: Op) -> bool:
-    """Tell whether a layer does the same in each run and would keep float weights for it that other
-    layers share: the first step of an unrolled recurrent layer, whose state is 0.
+    """Check whether a layer computes the same in each run, and would keep float weights for it that
+    other layers share: the first step of an unrolled recurrent layer, whose state is 0.
     """
     weights = weight_constant(op) if has_weights(op) else None
     data = None if weights is None else op.operands[0]
@@ -138,7 +139,7 @@ def _is_spare(op: Op) -> bool:
 def _jobs(
     groups: Sequence[Group], count: int, method: LevelsMethod, factors: Mapping[str, Array]
 ) -> Iterator[Job[Choice]]:
-    """State what is to be learned of each group, the seed of each being one more."""
+    """Make a job of each group, the seed of each being one more."""
     for seed, group in enumerate(groups, method.seed):
         most = max(1, _ROWS // (count * len(group.ops)))
         positions = min(most, _MOST_POSITIONS) if method.scope.together else None

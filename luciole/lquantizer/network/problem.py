@@ -47,6 +47,11 @@ class LayerProblem:
     trained: Affine | None = None
     """The integers that the weights were trained to be."""
 
+    @property
+    def factors(self) -> Array:
+        """What outputs are multiplied by before they are judged: [o] or []."""
+        return np.ones((), np.float32) if self.units is None else self.units
+
     def parts(self) -> list[Part]:
         """Split the rows, and the outputs that they should give, by the layer's groups of channels;
         none where nothing is known of its rows.

@@ -58,12 +58,12 @@ def _causes(model: Model) -> Iterator[str]:
     for value in (v for graph in model.graphs for v in (*graph.inputs, *graph.values)):
         if _is_integer(value):
             name = one_line(value.name)[:LONGEST_NAME]
-            way = f"{begin}, or with what luciole quantize --simulate makes of this one"
-            yield f"tensor {name!r} is {value.dtype.name}: {way}"
+            advice = f"{begin}, or with what luciole quantize --simulate makes of this one"
+            yield f"tensor {name!r} is {value.dtype.name}: {advice}"
 
 
 def _is_integer(value: Value) -> bool:
-    """Tell whether a tensor that is computed holds integers, and not only to be rounded."""
+    """Check whether a tensor that is computed holds integers, and not only to be rounded."""
     computed = value.producer is not None or value.is_input
     if not computed or not is_affine(value) or value.dtype == TensorType.FLOAT32:
         return False
@@ -91,8 +91,8 @@ def check_constants(graph: Graph) -> None:
 
 
 def make_real(graph: Graph) -> None:
-    """Let constants that layers read in fewer bits (half precision, integers behind a DEQUANTIZE or
-    under a float input) be real numbers.
+    """Replace constants that layers read in fewer bits (half precision, integers behind a
+    DEQUANTIZE or under a float input) by real numbers.
     """
     for op in graph.ops:
         _make_real(graph, op)
@@ -102,22 +102,22 @@ def make_real(graph: Graph) -> None:
 
 
 def _make_real(graph: Graph, op: Op) -> None:
-    """Let a layer of integer weights under float inputs have the real numbers."""
+    """Replace a layer's integer weights under float inputs by real numbers."""
     value = weight_constant(op) if has_weights(op) and not has_levels(op) else None
     if value is None or value.dtype == TensorType.FLOAT32 or not is_float(op.operands[0]):
         return
-    found = weights_of(op)
-    if found is None:
+    integers = weights_of(op)
+    if integers is None:
         return
     slot, _, axis = weight_slot(op)
-    rows = found.values().astype(np.float32).reshape(len(found.codes), *found.shape)
+    rows = integers.values().astype(np.float32).reshape(len(integers.codes), *integers.shape)
     real = np.ascontiguousarray(np.moveaxis(rows, 0, axis))
     op.set_operand(slot, graph.add_constant(graph.unique_name(f"{value.name}/real"), real))
 
 
 def take_out_pairs(graph: Graph) -> int:
-    """Let what reads a tensor behind a QUANTIZE and a DEQUANTIZE read it as it is in front of them;
-    returns how many pairs there were.
+    """Take out pairs of a QUANTIZE and a DEQUANTIZE, so that readers get the tensor in front of
+    them; returns the number of pairs.
     """
     pairs = list(filter(None, map(_in_front, list(graph.ops))))
     for dequantize, value in pairs:
@@ -131,7 +131,9 @@ def take_out_pairs(graph: Graph) -> int:
 
 
 def _in_front(op: Op) -> tuple[Dequantize, Value] | None:
-    """Find what a DEQUANTIZE's QUANTIZE reads, where it is behind one."""
+    """Return a DEQUANTIZE and the operand of the QUANTIZE in front of it, None where there is
+    none.
+    """
     maker = op.input.producer if isinstance(op, Dequantize) else None
     if maker is None or not isinstance(maker.op, Quantize) or not isinstance(op, Dequantize):
         return None

@@ -25,8 +25,8 @@ _MOST = 127
 
 
 def obstacle_of_layer(op: LSTMLayer, types: Scheme) -> str | None:
-    """Say why a layer cannot compute with the scheme's element types throughout; None where it
-    can.
+    """Return the reason why a layer cannot compute with the scheme's element types throughout, None
+    where it can.
     """
     reason = _obstacle(op, types)
     return None if reason is None else f"{reason}; its weights are integers"
@@ -37,22 +37,22 @@ def _obstacle(op: LSTMLayer, types: Scheme) -> str | None:
         return f"it has state, and no kernel on {(types.activations or types.weights).name}"
     if op.activation != ActivationFunctionType.TANH:
         return f"its activation is {op.activation.name}, and integers know TANH alone"
-    given = op.given_operands()
+    operands = op.given_operands()
     slots = [slot for slot, _ in enumerate(op.operands) if is_matrix(op, slot)]
     states = (op.output_state, op.cell_state)
-    others = [v for v in given.values() if v is not op.input and v not in states]
+    others = [v for v in operands.values() if v is not op.input and v not in states]
     if not all(_is_plain(op.operands[slot]) for slot in slots) or not all(map(_is_known, others)):
         return "its weights are computed, or no matrices of numbers"
     if any(len(state.users) != 1 or state.buffer is not None for state in states):
         return "its state is used elsewhere, or does not begin with 0"
-    if "projection_weights" in given and not given.keys().isdisjoint(PEEPHOLES):
+    if "projection_weights" in operands and not operands.keys().isdisjoint(PEEPHOLES):
         return "TFLite's kernel on integers mistakes outputs for cells where it has peepholes"
     return None
 
 
 def store_recurrent_weights(graph: Graph, chosen: Container[Op]) -> dict[Op, LayerReport]:
-    """Let every chosen LSTM whose weights are constant and float have them as INT8, one scale for
-    each matrix, and say so.
+    """Store the constant float weights of each chosen LSTM as INT8, one scale for each matrix, and
+    report on them.
     """
     reports: dict[Op, LayerReport] = {}
     for op in [one for one in graph.ops if isinstance(one, LSTMLayer) and one in chosen]:
@@ -69,14 +69,14 @@ def store_recurrent_weights(graph: Graph, chosen: Container[Op]) -> dict[Op, Lay
 
 
 def _is_known(value: Value) -> bool:
-    """Tell whether a tensor holds finite constant floats."""
+    """Check whether a tensor holds finite constant floats."""
     if value.dtype != TensorType.FLOAT32 or value.data is None:
         return False
     return bool(np.isfinite(value.data).all())
 
 
 def _is_plain(value: Value | None) -> bool:
-    """Tell whether weights are a matrix of finite constant floats."""
+    """Check whether weights are a matrix of finite constant floats."""
     return value is not None and len(value.dims) == 2 and _is_known(value)
 
 

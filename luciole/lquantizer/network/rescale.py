@@ -114,8 +114,8 @@ def _by_peaks(peaks: Peaks) -> Floats:
 
 
 def _equal(peaks: Peaks) -> Floats:
-    wanted = np.sqrt(peaks.back / peaks.front)
-    return np.asarray(wanted / _mean(wanted))
+    ratios = np.sqrt(peaks.back / peaks.front)
+    return np.asarray(ratios / _mean(ratios))
 
 
 def _mean(sizes: Floats) -> float:
@@ -231,52 +231,52 @@ def _only_reader(value: Value) -> Use | None:
 
 
 def _keeps(pair: Pair) -> bool:
-    """Tell whether what is scaled is constant and of no other layer, and the activations
+    """Check whether all scaled operands are constant and of no other layer, and the activations
     proportional below some limit.
     """
-    found = [_activation(pair.front)]
-    found += [FUSED_AS[type(pair.activation)]] if pair.activation is not None else []
-    lows = [LIMITS[a][0] if a in LIMITS else None for a in found if a != _NONE]
+    activations = [_activation(pair.front)]
+    activations += [FUSED_AS[type(pair.activation)]] if pair.activation is not None else []
+    lows = [LIMITS[a][0] if a in LIMITS else None for a in activations if a != _NONE]
     scaled = [*pair.front.operands[1:], weight_slot(pair.back)[1]]
     alone = all(v is None or (v.data is not None and len(v.users) == 1) for v in scaled)
     return alone and all(low == 0 for low in lows)
 
 
 def _activation(op: Op) -> ActivationFunctionType:
-    found = op.attributes().get("activation", _NONE)
-    assert isinstance(found, ActivationFunctionType), "layers have one"
-    return found
+    activation = op.attributes().get("activation", _NONE)
+    assert isinstance(activation, ActivationFunctionType), "layers have one"
+    return activation
 
 
 def _reads_channels(pair: Pair) -> bool:
-    """Tell whether a layer's weights have an input for each channel in front of it."""
+    """Check whether a layer's weights have an input for each channel in front of it."""
     _, weights, _ = weight_slot(pair.back)
     channels, shape = len(weight_rows(pair.front)), pair.between.shape
     return weights.dims[-1] == channels and bool(shape) and shape[-1] == channels
 
 
 def _scales(pair: Pair, reached: Floats, rule: Rule) -> Floats:
-    """Choose what to multiply the channels between two layers by, given the largest number of each:
-    1 where a channel is cut off.
+    """Choose the factors of the channels between two layers, given the largest number of each: 1
+    where a channel is cut off.
     """
     peaks = Peaks(_row_peaks(pair.front), _input_peaks(pair.back), _floored(reached))
-    wanted = np.clip(rule(peaks), 1 / _MOST, _MOST)
-    most = _WIDEST * (peaks.between * wanted).max() / (peaks.between / peaks.front).max()
-    wanted = np.asarray(np.minimum(wanted, most / peaks.front))
+    scales = np.clip(rule(peaks), 1 / _MOST, _MOST)
+    most = _WIDEST * (peaks.between * scales).max() / (peaks.between / peaks.front).max()
+    scales = np.asarray(np.minimum(scales, most / peaks.front))
     _, high = pair.limits
     if not np.isfinite(high):
-        return wanted
-    lifted = np.minimum(wanted, np.maximum(_BELOW * high / peaks.between, 1 / _MOST))
+        return scales
+    lifted = np.minimum(scales, np.maximum(_BELOW * high / peaks.between, 1 / _MOST))
     return np.asarray(np.where(reached >= high, 1.0, lifted))
 
 
 def _reached(model: Model, pairs: Sequence[Pair], records: Records, batch: int) -> Iterator[Floats]:
     """Find the largest number of each channel between two layers."""
-    found: list[list[Array]] = [[] for _ in pairs]
+    peaks: list[list[Array]] = [[] for _ in pairs]
     for _, arrays in watched(model, [pair.between for pair in pairs], records, batch):
-        for y, kept in zip(arrays, found, strict=True):
+        for y, kept in zip(arrays, peaks, strict=True):
             kept.append(np.abs(y).reshape(-1, y.shape[-1]).max(0))
-    for kept in found:
+    for kept in peaks:
         yield np.asarray(np.max(kept, 0), np.float64)
 
 
@@ -303,7 +303,7 @@ def _input_peaks(op: Product) -> Floats:
 
 
 def _floored(sizes: Array) -> Floats:
-    """Keep what is next to nothing from deciding."""
+    """Raise peaks that are next to nothing, which would decide otherwise."""
     wide = sizes.astype(np.float64)
     least = max(float(wide.max()) / _MOST, float(np.finfo(np.float32).tiny))
     floored: Floats = np.maximum(wide, least)
@@ -311,7 +311,9 @@ def _floored(sizes: Array) -> Floats:
 
 
 def apply(graph: Graph, pair: Pair, scales: Floats) -> None:
-    """Multiply what the first layer gives by scales [channels], and divide it in the second."""
+    """Multiply the first layer's results by scales [channels], and divide the second's weights by
+    them.
+    """
     factors = scales.astype(np.float32)
     _set_weights(graph, pair.front, _along(pair.front, factors))
     bias = pair.front.bias
@@ -370,8 +372,8 @@ def judge_made_up(model: Model, error: Error, seed: int) -> Judge:
 
 
 def _alone(graph: Graph, pair: Pair, scales: Floats) -> tuple[Model, str]:
-    """Copy a pair into a model of its own, rescaled; all else is left out, what has a state, too.
-    Returns it with the name of its input.
+    """Copy a pair into a model of its own, rescaled, without all other operators. Returns it with
+    the name of its input.
     """
     copy, _ = graph.clone()
     twins = dict(zip(graph.ops, copy.ops, strict=True))
@@ -382,14 +384,14 @@ def _alone(graph: Graph, pair: Pair, scales: Floats) -> tuple[Model, str]:
     apply(copy, twin, scales)
     x = front.operands[0]
     assert x is not None, "a layer has an input"
-    given = copy.add_input(copy.unique_name("given"), (1, *x.shape[1:]))
-    front.set_operand(0, given)
+    entry = copy.add_input(copy.unique_name("given"), (1, *x.shape[1:]))
+    front.set_operand(0, entry)
     split_activation(copy, twin.back)
-    copy.inputs, copy.outputs = [given], [twin.back.output]
+    copy.inputs, copy.outputs = [entry], [twin.back.output]
     for op in reversed(list(copy.ops)):
         if op not in (twin.front, twin.activation, twin.back):
             copy.remove(op)
     model = Model()
     model.add_graph(copy)
     remove_dead(copy)
-    return model, given.name
+    return model, entry.name

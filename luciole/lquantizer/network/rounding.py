@@ -20,18 +20,18 @@ def tensor_reports(grids: Grids, seen: Mapping[Value, Seen], ranges: str) -> lis
     """Report on every tensor that is rounded, and where an operator reads one otherwise than it is
     made; ``ranges`` is the rule that ranges are from.
     """
-    found = []
+    reports = []
     for value in (value for value in seen if value in grids.tensors):
         affine = grids.tensors[value]
         origin = grids.origins[value]
         fixed = origin.startswith("fixed")
         rule = origin if fixed else ", ".join(filter(None, (ranges, origin)))
-        found.append(_report(value, affine, seen[value], rule))
+        reports.append(_report(value, affine, seen[value], rule))
     for (op, slot), affine in grids.operands.items():
         read = op.operands[slot]
         if read is not None and read in seen:
-            found.append(_report(read, affine, seen[read], f"as {op.kind} {op.name!r} reads it"))
-    return found
+            reports.append(_report(read, affine, seen[read], f"as {op.kind} {op.name!r} reads it"))
+    return reports
 
 
 def _report(value: Value, affine: Affine, seen: Seen, rule: str) -> TensorReport:

@@ -20,10 +20,10 @@ _BYTE = 8
 
 
 def spell_out(graph: Graph, schemes: dict[Op, Scheme], *, finer: bool) -> None:
-    """Let NEG be a product with -1, SQUARE one with itself, and SQUARED_DIFFERENCE a difference and
-    its square, where they have no kernel in their schemes, which those get
-    instead: that of NEG does not mind scales. Where results shall be ``finer``, AVERAGE_POOL_2D
-    over all pixels becomes MEAN in 8 bits, which has a scale of its own.
+    """Replace NEG by a product with -1, SQUARE by one with itself, and SQUARED_DIFFERENCE by a
+    difference and its square, where they have no kernel in their schemes; the new operators get
+    the schemes of the old. Where results shall be ``finer``, AVERAGE_POOL_2D over all pixels
+    becomes MEAN in 8 bits, which has a scale of its own.
     """
     for op in list(graph.ops):
         types = schemes.get(op)
@@ -41,18 +41,18 @@ def spell_out(graph: Graph, schemes: dict[Op, Scheme], *, finer: bool) -> None:
 
 
 def _spelled(op: Op, types: Scheme, *, finer: bool) -> Callable[[Graph, Op], Op] | None:
-    """Find what an operator is to become; None where it stays."""
-    found = _mean if isinstance(op, AveragePool2D) else _SPELLED.get(type(op))
-    if found is None or types.activations is None or not is_float(op.operands[0]):
+    """Return the function that spells an operator out, None where it stays."""
+    spelling = _mean if isinstance(op, AveragePool2D) else _SPELLED.get(type(op))
+    if spelling is None or types.activations is None or not is_float(op.operands[0]):
         return None
     if isinstance(op, AveragePool2D):
         is_byte = types.activation_bits == _BYTE and obstacle(op, types) is None
-        return found if finer and is_byte and _takes_all(op) else None
-    return None if obstacle(op, types) is None else found
+        return spelling if finer and is_byte and _takes_all(op) else None
+    return None if obstacle(op, types) is None else spelling
 
 
 def _takes_all(op: AveragePool2D) -> bool:
-    """Tell whether there is one window, of all pixels."""
+    """Check whether there is one window, of all pixels."""
     size, window = op.value.shape[1:3], (op.filter_height, op.filter_width)
     return size == window and op.output.shape[1:3] == (1, 1) and op.activation == Act.NONE
 

@@ -27,8 +27,8 @@ from luciole.lquantizer.rewrite.stored_levels import read_stored
 
 
 def store_weights(prepared: Preparation, records: Records, seed: int) -> dict[str, LayerReport]:
-    """Let the layers that were found for it read weights from codes; returns a report for each, by
-    name.
+    """Store the weights of the layers that ``find_stored`` listed as codes; returns a report for
+    each, by name.
     """
     reports: dict[str, LayerReport] = {}
     for stored in prepared.stored:
@@ -43,9 +43,11 @@ def _learn(
     assert data is not None, "weights that are stored are constant"
     rows = np.moveaxis(data, stored.axis, 0).reshape(data.shape[stored.axis], -1)
     seen = _seen(prepared, stored.ops, rows.shape, records, seed)
-    found = fit_stored(rows, None if seen is None else _moments(seen, len(rows)), stored.bits, seed)
-    error = found.values() - rows
-    result = read_stored(prepared.work.graph, stored.uses, stored.weights, found, stored.axis)
+    levels = fit_stored(
+        rows, None if seen is None else _moments(seen, len(rows)), stored.bits, seed
+    )
+    error = levels.values() - rows
+    result = read_stored(prepared.work.graph, stored.uses, stored.weights, levels, stored.axis)
     if seen is not None:
         means = np.repeat(seen.mean(1), len(rows) // len(seen), axis=0)
         _shift_bias(prepared, stored.ops[0], -(error * means).sum(1))
@@ -103,10 +105,10 @@ def measure_stored(
         return
     values = [op.output for op in ops]
     twins = [prepared.twins[value] for value in values]
-    wanted = watched(prepared.reference, twins, records, prepared.batch)
-    found = watched(prepared.work, values, records, prepared.batch)
+    floats_seen = watched(prepared.reference, twins, records, prepared.batch)
+    learned_seen = watched(prepared.work, values, records, prepared.batch)
     sums = np.zeros((len(ops), 3))
-    for (_, floats), (_, arrays) in zip(wanted, found, strict=True):
+    for (_, floats), (_, arrays) in zip(floats_seen, learned_seen, strict=True):
         for row, x, y in zip(sums, floats, arrays, strict=True):
             wide = x.astype(np.float64)
             row += np.sum(wide**2), np.sum((wide - y) ** 2), x.size

@@ -52,7 +52,7 @@ def told_apart(use: Use, dtype: TensorType, own: Range, ends: Reach, reach: Reac
 
 
 def _left(total: Range, beside: Range) -> Range:
-    """Find what a term must reach so that a sum ends where its integers do, whatever the other term
+    """Return the range of a term, beyond which the sum is out of its range whatever the other term
     is.
     """
     return total[0] - beside[1], total[1] - beside[0]
@@ -63,7 +63,9 @@ def _signed(limits: Range, sign: int) -> Range:
 
 
 def fitted(limits: Range, endless: Signs, told: Range) -> Range:
-    """Let limits reach no further than what is told apart, and as far where infinities lie."""
+    """Cut limits to the range that is told apart, and widen them to its end where infinities
+    lie.
+    """
     low, high = max(limits[0], told[0]), min(limits[1], told[1])
     if -1 in endless and told[0] > -np.inf:
         low = min(told[0], high)
@@ -73,5 +75,5 @@ def fitted(limits: Range, endless: Signs, told: Range) -> Range:
 
 
 def hull(ranges: list[Range]) -> Range:
-    """Return what holds all of some ranges."""
+    """Return the range that holds all ranges."""
     return min(low for low, _ in ranges), max(high for _, high in ranges)

@@ -43,7 +43,7 @@ class Job(Generic[Format]):
 
     @property
     def products(self) -> list[Product]:
-        """Those of the layers whose rows can be taken."""
+        """The layers of which rows can be taken."""
         return [op for op in self.ops if isinstance(op, Product)]
 
 
@@ -88,8 +88,8 @@ class Network:
     def alone(
         self, job: Job[Format], aims: Mapping[Op, Aim], jobs: Iterable[Job[Format]]
     ) -> LayerProblem:
-        """State what a job has to learn in the float network, where nothing else was learned, and
-        judged as it is there; what other ``jobs`` need is kept.
+        """State the problem of a job in the float network, where nothing else was learned and
+        outputs are not rescaled; tensors that other ``jobs`` need are kept.
         """
         assert self.front is not None, "rows are of records"
         later = self.branches.seen_by(op for one in jobs for op in one.ops)
@@ -126,7 +126,7 @@ class Network:
 def _problem_of(
     job: Job[Format], sampled: Sampled, aims: Mapping[Op, Aim], branches: Branches
 ) -> LayerProblem:
-    """State what is to be learned for a job's layers, given what they meet in the quantized
+    """State the problem of a job's layers, given the rows that they meet in the quantized
     network.
     """
     ops, targets, lowest = job.ops, [], []

@@ -119,7 +119,7 @@ class _Trial:
     def _enter_faults(
         self, output: OutputProof, answers: int, runtimes: Mapping[str, Runtime]
     ) -> None:
-        """Enter what is far from what, in one output of so many answers."""
+        """Enter the runtimes that are far from each other in one output of ``answers`` answers."""
         name, file, simulation = f"output {output.name!r} keeps", output.file, output.simulation
         if simulation is not None and file.is_far_from(simulation, answers):
             self.proof.faults.append(f"{name} {file} where its simulation keeps {simulation}")

@@ -29,7 +29,7 @@ def simulation_of(result: Result) -> Model:
 
 
 def simulated(model: Model) -> Model:
-    """Let a network of integers compute with floats; one without integers is returned itself."""
+    """Return a network of integers that computes with floats; one without integers itself."""
     try:
         return simulate(model).model
     except LucioleError:
@@ -37,7 +37,7 @@ def simulated(model: Model) -> Model:
 
 
 def _is_hybrid(op: Op) -> bool:
-    """Tell whether a layer reads real numbers, and integers for weights."""
+    """Check whether a layer reads real numbers, and integers for weights."""
     if not (has_weights(op) or isinstance(op, LSTMLayer)):
         return False
     data = op.operands[0]
@@ -46,7 +46,7 @@ def _is_hybrid(op: Op) -> bool:
 
 
 def _take_weights(op: Op, twin: Op) -> None:
-    """Let a float layer have its twin's integers."""
+    """Replace a float layer's constants by its twin's integers."""
     for slot, value in enumerate(twin.operands):
         own = op.operands[slot]
         if value is None or own is None or not value.is_constant or value.dtype == own.dtype:

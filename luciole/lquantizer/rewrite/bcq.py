@@ -105,7 +105,7 @@ def _columns(before: _Before, n: int) -> Value:
 
 
 def _extents(op: FullyConnected) -> tuple[int, ...]:
-    """Find what to reshape rows of results to, -1 for the extent that is unknown."""
+    """Return the shape that rows of results are reshaped to, -1 for the extent that is unknown."""
     shape = op.output.shape
     if sum(n is None for n in shape) > 1:
         open_axes = ", ".join(str(i) for i, n in enumerate(shape) if n is None)

@@ -16,7 +16,7 @@ def integer_ends(graph: Graph, input_type: str, output_type: str) -> set[Value]:
 
 
 def set_ends(graph: Graph, input_type: str, output_type: str) -> None:
-    """Let inputs and outputs that are quantized inside have other element types."""
+    """Set the element types of inputs and outputs that are quantized inside."""
     for value in list(graph.inputs):
         if ENDS[input_type] != TensorType.FLOAT32:
             _set_input(graph, value, ENDS[input_type])

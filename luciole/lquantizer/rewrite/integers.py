@@ -22,7 +22,7 @@ from luciole.lquantizer.rewrite.recurrent import encode_layers
 
 
 def runs(op: Op) -> bool:
-    """Tell whether an operator has a kernel for its operands as they are."""
+    """Check whether an operator has a kernel for its operands as they are."""
     try:
         registry.find_reference(op)
     except UnsupportedError:
@@ -49,7 +49,7 @@ def insert_pairs(
 
 
 def _round(graph: Graph, value: Value, affine: Affine, only: Container[Op] | None) -> None:
-    """Let everything that uses a tensor use it rounded, or ``only`` some operators. An output keeps
+    """Round a tensor for everything that uses it, or for ``only`` some operators. An output keeps
     its name.
     """
     users = [use for use in value.users if only is None or use.op in only]
@@ -74,7 +74,7 @@ def insert_pair(graph: Graph, value: Value, affine: Affine, place: int) -> Dequa
 
 
 def _round_operand(graph: Graph, op: Op, slot: int, affine: Affine) -> None:
-    """Let an operand be read in other scales; a constant is stored in them."""
+    """Round an operand to other scales for one operator; a constant is stored in them."""
     value = op.required(slot)
     if value.data is not None:
         set_constant(graph, Use(op, slot), affine.encode(value.data), affine)
@@ -84,7 +84,7 @@ def _round_operand(graph: Graph, op: Op, slot: int, affine: Affine) -> None:
 
 
 def set_constant(graph: Graph, use: Use, codes: Array, affine: Affine | None) -> None:
-    """Let an operand be a constant behind a DEQUANTIZE, with the old one's name: integers, or
+    """Replace an operand by a constant behind a DEQUANTIZE, with the old one's name: integers, or
     numbers in half precision where there is no ``affine``.
     """
     op, slot = use
@@ -138,10 +138,10 @@ def slot_of(op: Op, name: str) -> tuple[int, Value | None]:
 
 def set_bias(graph: Graph, op: Op, bias: Array) -> None:
     """Give a layer another bias [o], in float, where it may have one."""
-    wanted = None if op.quant is None else op.quant.bias
-    if wanted is None:
+    operand = None if op.quant is None else op.quant.bias
+    if operand is None:
         return
-    slot, old = slot_of(op, wanted)
+    slot, old = slot_of(op, operand)
     name = f"{op.name}/bias" if old is None else old.name
     constant = graph.add_constant(graph.unique_name(name), bias.astype(np.float32))
     op.set_operand(slot, constant)
@@ -154,8 +154,8 @@ def stored_bytes(op: Op) -> int:
 
 
 def to_integers(graph: Graph, chosen: Container[Op]) -> None:
-    """Let chosen operators compute with the integers around them, and drop what nothing uses any
-    more.
+    """Fuse the rounding around chosen operators into them, so that they compute with integers, and
+    drop operators that nothing uses any more.
     """
     encode_layers(graph, chosen)
     fuse_quantization(graph, lambda op: (isinstance(op, Quantize) or op in chosen) and runs(op))

@@ -168,7 +168,7 @@ def nearest_codes(weights: Array, basis: NDArray[np.float32]) -> NDArray[np.intp
 
 
 def finish(model: Model) -> None:
-    """Let the new layers apply the activations behind them, and drop what nothing uses any more."""
+    """Fuse activations into the new layers, and drop operators and buffers that nothing uses."""
     for graph in model.graphs:
         fuse_activation_function(graph)
         remove_dead(graph)

@@ -34,8 +34,8 @@ def to_minifloats(model: Model, formats: Mapping[Value, Minifloat]) -> Model:
 def multiplied(op: Op) -> list[Value]:
     """List an operator's float constants but its bias."""
     bias = None if op.quant is None else op.quant.bias
-    given = op.named_operands()
-    return [v for name, v in given if v is not None and name != bias and is_constant(v)]
+    operands = op.named_operands()
+    return [v for name, v in operands if v is not None and name != bias and is_constant(v)]
 
 
 def is_constant(value: Value) -> bool:
@@ -44,7 +44,7 @@ def is_constant(value: Value) -> bool:
 
 
 def _code(graph: Graph, value: Value, numbers: Minifloat) -> None:
-    """Let all operators that read a constant read its minifloats."""
+    """Replace a constant by its minifloats in all operators that multiply it."""
     data = value.data
     assert data is not None, "a constant has contents"
     users = [use for use in value.users if value in multiplied(use.op)]
@@ -69,7 +69,7 @@ def _decoded(graph: Graph, name: str, data: Array, numbers: Minifloat) -> Value:
 
 
 def _round(graph: Graph, value: Value, numbers: Minifloat) -> None:
-    """Let all that read a tensor, and the graph where it is a result, read it rounded."""
+    """Round a tensor for all operators that read it, and for the graph where it is a result."""
     users = list(value.users)
     if users or value.is_output:
         op = MinifloatRound(value, **_attributes(numbers))

@@ -34,7 +34,7 @@ class Narrowed(Rounded):
 
 
 def _narrow(made: Narrowed, name: str) -> set[Op]:
-    """Let FAKE_QUANT stand for the rounding of a layer's result; returns the operators beside it,
+    """Replace the rounding of a layer's result by a FAKE_QUANT; returns the operators beside it,
     which cannot compute with integers then.
     """
     graph, near = made.model.graph, set[Op]()
@@ -56,6 +56,6 @@ def _narrow(made: Narrowed, name: str) -> set[Op]:
 
 def roundings(model: Model, name: str) -> list[Quantize]:
     """List the operators that round a layer's result."""
-    found = [op for op in model.graph.ops if op.name == name and not isinstance(op, Quantize)]
-    users = [use.op for op in found for result in op.results for use in result.users]
+    ops = [op for op in model.graph.ops if op.name == name and not isinstance(op, Quantize)]
+    users = [use.op for op in ops for result in op.results for use in result.users]
     return [op for op in users if isinstance(op, Quantize)]

@@ -37,7 +37,9 @@ def _rescale_operand(graph: Graph, op: Op, value: Value, result: Value) -> None:
 
 
 def _rescale_result(graph: Graph, op: Op, value: Value, result: Value) -> None:
-    """Let a QUANTIZE give the result, under its name, and the operator its operand's scale."""
+    """Give an operator's result its operand's scale, and a QUANTIZE behind it the result's name and
+    scale.
+    """
     users, quantize = list(result.users), Quantize(result)
     graph.insert_after(op, quantize, graph.unique_name(f"{result.name}_moved"))
     rescaled = quantize.output

@@ -22,8 +22,8 @@ def behind(graph: Graph, value: Value) -> int:
 
 
 def read_instead(graph: Graph, users: Sequence[Use], value: Value, new: Value, name: str) -> None:
-    """Let ``users`` of a tensor, and the graph where it is a result, use another one. A result of
-    the graph keeps its name: what is replaced gets ``name``.
+    """Replace a tensor by another one in its ``users``, and in the graph where it is a result. The
+    graph's result keeps its name: the old tensor gets ``name``.
     """
     for op, slot in users:
         op.set_operand(slot, new)

@@ -40,16 +40,16 @@ def symmetric(peak: float, dtype: TensorType) -> Affine:
 
 
 def is_matrix(op: Op, slot: int) -> bool:
-    """Tell whether an operand of a recurrent layer is one of the matrices that INT8 may hold."""
+    """Check whether an operand of a recurrent layer is one of the matrices that INT8 may hold."""
     return op.operands[slot] is not None and op.operand_field(slot).dtypes == WEIGHTS
 
 
 def prepare_layer(
     graph: Graph, op: LSTMLayer, cells: Affine, between: Mapping[str, Affine]
 ) -> None:
-    """Let a layer know the scales of its ``cells`` and of what is ``between`` its parts: of each
+    """Enter the scales of a layer's ``cells`` and of the tensors ``between`` its parts: of each
     gate that is normalized, and of the "hidden" output. It goes on computing with floats, its
-    matrices those that INT8 stands for.
+    matrices rounded to INT8.
     """
     op.cell_state.quantization = cells.table()
     names = (*GATES, "hidden")
@@ -72,11 +72,11 @@ def encode_layers(graph: Graph, chosen: Container[Op]) -> None:
     for constants and states; others forget that they were.
     """
     for op in [one for one in graph.ops if isinstance(one, LSTMLayer) and one.intermediates]:
-        given, made = integers_behind(op.input), _only_quantize(op.output)
-        if op not in chosen or given is None or made is None:
+        before, behind = integers_behind(op.input), _only_quantize(op.output)
+        if op not in chosen or before is None or behind is None:
             op.intermediates, op.cell_state.quantization = (), None
         elif op.input.dtype == TensorType.FLOAT32:
-            _encode(graph, op, Affine.of(given, "the input"), Affine.of(made, "the result"))
+            _encode(graph, op, Affine.of(before, "the input"), Affine.of(behind, "the result"))
 
 
 def _only_quantize(result: Value) -> Value | None:
@@ -87,11 +87,11 @@ def _only_quantize(result: Value) -> Value | None:
     return readers[0].output
 
 
-def _encode(graph: Graph, op: LSTMLayer, given: Affine, result: Affine) -> None:
-    found = _constants(op, given, Affine.of(op.intermediates[-1], "the hidden output"))
+def _encode(graph: Graph, op: LSTMLayer, input_affine: Affine, result: Affine) -> None:
+    affines = _constants(op, input_affine, Affine.of(op.intermediates[-1], "the hidden output"))
     for slot, (name, value) in enumerate(op.named_operands()):
-        if value is not None and name in found:
-            _store(graph, op, slot, value, found[name])
+        if value is not None and name in affines:
+            _store(graph, op, slot, value, affines[name])
     op.output_state.dtype, op.output_state.quantization = INT8, result.table()
     op.cell_state.dtype = INT16
 
@@ -103,23 +103,25 @@ def _store(graph: Graph, op: Op, slot: int, value: Value, affine: Affine) -> Non
     op.set_operand(slot, constant)
 
 
-def _constants(op: LSTMLayer, given: Affine, hidden: Affine) -> dict[str, Affine]:
-    """Say in which steps each constant is stored."""
+def _constants(op: LSTMLayer, input_affine: Affine, hidden: Affine) -> dict[str, Affine]:
+    """Return the affine parameters of each constant."""
     arrays = {name: v.data for name, v in op.given_operands().items() if v.data is not None}
-    found = {name: _steps_of(data, _type_of(name)) for name, data in arrays.items()}
+    affines = {name: _steps_of(data, _type_of(name)) for name, data in arrays.items()}
     for gate in GATES:
         name, norm = f"{gate}_gate_bias", f"{gate}_layer_norm_coefficients"
-        if norm in found:
-            found[name] = _times(NORM, found[norm])
-        elif name in found:
-            found[name] = _times(float(given.scale[0]), found[f"input_to_{gate}_weights"])
-    if "projection_bias" in found:
-        found["projection_bias"] = _times(float(hidden.scale[0]), found["projection_weights"])
-    return found
+        if norm in affines:
+            affines[name] = _times(NORM, affines[norm])
+        elif name in affines:
+            affines[name] = _times(
+                float(input_affine.scale[0]), affines[f"input_to_{gate}_weights"]
+            )
+    if "projection_bias" in affines:
+        affines["projection_bias"] = _times(float(hidden.scale[0]), affines["projection_weights"])
+    return affines
 
 
 def _type_of(name: str) -> TensorType:
-    """Say what a constant, but for biases, becomes."""
+    """Return the element type of a constant that is no bias."""
     is_short = name.startswith("cell_to_") or name.endswith("coefficients")
     return INT16 if is_short else INT8
 

@@ -44,7 +44,7 @@ def _copied(model: Model, chosen: Collection[Op]) -> tuple[Model, frozenset[Op]]
 
 
 def finish(model: Model, chosen: Collection[Op], input_type: str, output_type: str) -> None:
-    """Let chosen operators of a rounded network compute with the integers themselves."""
+    """Make chosen operators of a rounded network compute with the integers themselves."""
     to_integers(model.graph, chosen)
     set_ends(model.graph, input_type, output_type)
     remove_dead(model.graph)

@@ -15,8 +15,8 @@ from luciole.lquantizer.rewrite.placing import insert_at, read_instead
 def read_stored(
     graph: Graph, users: list[Use], weights: Value, stored: StoredLevels, axis: int
 ) -> Value:
-    """Let users of constant weights read them from codes instead; rows of ``stored`` [o, n] are the
-    entries of an axis. Returns what they read.
+    """Replace constant weights by codes and a decoder; rows of ``stored`` [o, n] are the entries of
+    an axis. Returns the decoder's result.
     """
     name = weights.name
     front = np.moveaxis(np.empty(weights.dims, np.bool_), axis, 0).shape

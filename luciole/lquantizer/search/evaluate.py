@@ -19,6 +19,7 @@ from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.judging.judge import Judge
 from luciole.lquantizer.judging.metric import Metric
 from luciole.lquantizer.judging.records import Judges
+from luciole.lquantizer.methods.coding import Coding
 from luciole.lquantizer.methods.output_aware import OutputAware
 from luciole.lquantizer.network.branches import Aim
 from luciole.lquantizer.network.even_inputs import Disturbances
@@ -134,26 +135,30 @@ class Bench:
         return [group.name for group in find_groups(self.model.graph, config)[0]]
 
     def _learned(self, layer: str, options: Sequence[str]) -> list[Alone]:
-        """Code all of the inputs' widths in the way that wins in their middle."""
+        """Measure a layer in all widths of inputs, by the coding that wins in their middle."""
         if not options:
             return []
         layers, middle = self._prepared(), options[len(options) // 2]
         problem = self._problem_of(layers, layer)
         whole = OutputAware(self.seed).learn(problem, _choice(middle))
-        way, found = shortened.Way.parse(whole.way), []
-        for option in options:
-            short = option != middle
-            one = shortened.learn(problem, _choice(option), way) if short else whole
-            found.append(self._weighed(layer, option, layers.with_one(layer, problem, one), layers))
-        return [replace(one, way=whole.way) for one in found]
+        coding = Coding.parse(whole.way)
+
+        def measured(option: str) -> Alone:
+            learned = whole
+            if option != middle:
+                learned = shortened.learn(problem, _choice(option), coding)
+            model = layers.with_one(layer, problem, learned)
+            return replace(self._weighed(layer, option, model, layers), way=whole.way)
+
+        return list(map(measured, options))
 
     def _scheme(self, layer: str, option: str) -> Alone:
         if option == UNCHANGED:
             return Alone(layer, option, 0, 0.0)
         others = [op.name for op in self.model.graph.ops if is_layer(op)]
         config = recipe({**dict.fromkeys(others, UNCHANGED), layer: option})
-        how = (FitOptions(config=config, seed=self.seed), UniformOptions(seed=self.seed))
-        result = quantize_mixed(self.model, self.few_records, *how, LEARNED)
+        fit, uniform = FitOptions(config=config, seed=self.seed), UniformOptions(seed=self.seed)
+        result = quantize_mixed(self.model, self.few_records, fit, uniform, LEARNED)
         return self._weighed(layer, option, result.model)
 
     def _weighed(

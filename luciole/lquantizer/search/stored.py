@@ -11,8 +11,8 @@ from sys import intern
 from typing import Any
 
 from luciole.ir.text.json_reading import parse_json
+from luciole.lquantizer.methods.coding import Coding
 from luciole.lquantizer.search.evaluate import Alone
-from luciole.lquantizer.search.shortened import Way
 from luciole.lquantizer.search.space import Candidate
 
 SCHEMA = """
@@ -78,7 +78,7 @@ def alone_of(row: Sequence[object]) -> Alone:
         raise ValueError("a layer's row has no names")
     if type(size) is not int or not isinstance(loss, float) or not isinstance(us, float):
         raise ValueError("a layer's figures are no numbers")
-    Way.parse(way)  # raises ValueError
+    Coding.parse(way)  # raises ValueError
     return Alone(layer, option, size, loss, us, way)
 
 

@@ -36,7 +36,7 @@ from luciole.lquantizer.formats.affine import Range
 from luciole.lquantizer.formats.integers import Integers
 from luciole.lquantizer.methods.integers import LearnedIntegers
 from luciole.lquantizer.network.branches import Aim, Branches
-from luciole.lquantizer.network.fake_quant import NOTHING, Given
+from luciole.lquantizer.network.fake_quant import NOTHING, TrainedGrids
 from luciole.lquantizer.network.grids import Grids, choose_grids, range_of, touched, unsaid
 from luciole.lquantizer.network.limits import Limits
 from luciole.lquantizer.network.places import types_of
@@ -80,16 +80,16 @@ def walk(
     options: UniformOptions,
     track: Track,
     known: Known,
-    given: Given = NOTHING,
+    trained: TrainedGrids = NOTHING,
 ) -> Walked:
     """Round the tensors around the operators that have ``schemes``, and learn the layers among
-    them; the network goes on computing with floats. What is found out is added to what is
-    ``known``; what is ``given`` is not learned.
+    them; the network goes on computing with floats. Ranges and integers are added to the
+    ``known`` ones; ``trained`` grids are not learned.
 
     Raises QuantizeError for data that cannot be used.
     """
     names = {op: op.name for op in work.graph.ops}
-    learning = _Learning.begin(work, records, schemes, options, track, known, given)
+    learning = _Learning.begin(work, records, schemes, options, track, known, trained)
     aims = learning.aims(track("float network", learning.count))
     for layer in recurrent(work.graph, learning.schemes):
         size = constant_bytes(layer)
@@ -126,8 +126,8 @@ class Known:
     """Ends of tensors that reach no further than their readers tell numbers apart, by name."""
 
     def why_float(self, op: Op) -> str | None:
-        """Say why integers would ruin what an operator gives, as was found before; None where they
-        would not.
+        """Return the reason why integers would ruin an operator's results, as ``kept_float`` found
+        before; None where they would not.
         """
         floats = self.limits.floats
         return next((floats[v.name] for v in op.results if v.name in floats), None)
@@ -143,16 +143,16 @@ class Known:
         graph: Graph,
         schemes: Mapping[Op, Scheme],
         ends: Mapping[Value, TensorType],
-        given: Given = NOTHING,
+        trained: TrainedGrids = NOTHING,
     ) -> None:
         """Round every tensor that operators on integers touch, and ``ends`` that are integers.
         Raises QuantizeError for an end of fewer or more bits than the operator beside it has.
         """
-        types, found = types_of(schemes), self.limits.seen_in(graph)
-        grids = choose_grids(graph, types, self._reach(self.limits.choose), ends, given.tensors)
+        types, statistics = types_of(schemes), self.limits.seen_in(graph)
+        grids = choose_grids(graph, types, self._reach(self.limits.choose), ends, trained.tensors)
         for value in ends:
             _check_end(value, grids.tensors.get(value), ends[value])
-        self.tensors = tensor_reports(grids, found, self.limits.rule_name)
+        self.tensors = tensor_reports(grids, statistics, self.limits.rule_name)
         self.cut = {value.name: reach for value, reach in grids.cut.items()}
         for value in graph.inputs:
             affine = grids.tensors.get(value)
@@ -163,7 +163,7 @@ class Known:
         insert_pairs(graph, grids.tensors, grids.operands, types, ends)
 
     def _prepare(self, graph: Graph, op: LSTMLayer, result: Affine) -> None:
-        """Let a recurrent layer know the scales inside of it."""
+        """Enter the scales of a recurrent layer's inner tensors."""
         inner = inner_tensors(op)
         cells = scale_of_cells(*self.limits.choose(inner.pop(CELL), TensorType.INT16))
         types = {HIDDEN: TensorType.INT8}
@@ -179,12 +179,12 @@ class Known:
         graph: Graph,
         types: Mapping[Op, TensorType],
         ends: Mapping[Value, TensorType],
-        given: Given,
+        trained: TrainedGrids,
     ) -> dict[Op, str]:
         """Find the operators that integers would ruin, with the reason, and remember them."""
 
         def grids(integers: Mapping[Op, TensorType]) -> Grids:
-            return choose_grids(graph, integers, self._reach(self.limits.of), ends, given.tensors)
+            return choose_grids(graph, integers, self._reach(self.limits.of), ends, trained.tensors)
 
         kept = kept_from_poles(graph, types, self.limits.seen_in(graph), grids)
         named = [(value.name, reason) for op, reason in kept.items() for value in op.results]
@@ -194,7 +194,9 @@ class Known:
     def _reach(
         self, limits: Callable[[Value, TensorType], Range]
     ) -> Callable[[Value, TensorType], Range]:
-        """Let tensors that share with what is given reach nothing of their own."""
+        """Return limits that are empty for tensors without statistics, which share a trained
+        grid.
+        """
         return lambda value, dtype: limits(value, dtype) if self.limits.knows(value) else (0.0, 0.0)
 
 
@@ -203,8 +205,8 @@ def recurrent(graph: Graph, chosen: Container[Op]) -> list[LSTMLayer]:
     return [op for op in graph.ops if isinstance(op, LSTMLayer) and op in chosen]
 
 
-def _check_end(value: Value, affine: Affine | None, wanted: TensorType) -> None:
-    if affine is not None and affine.dtype != wanted:
+def _check_end(value: Value, affine: Affine | None, dtype: TensorType) -> None:
+    if affine is not None and affine.dtype != dtype:
         raise QuantizeError(
             f"{one_line(value.name)!r} is {affine.dtype.name} inside: let it be float32 in the file"
         )
@@ -222,9 +224,9 @@ def assemble(
     graph, names = work.graph, {op: op.name for op in weights}
     known.round(graph, schemes, {})
     for op, types in weights.items():
-        found = known.integers[names[op], types.weight_bits]
-        set_weights(graph, op, found.codes, found.scales, types.weights)
-        set_bias(graph, op, found.bias)
+        learned = known.integers[names[op], types.weight_bits]
+        set_weights(graph, op, learned.codes, learned.scales, types.weights)
+        set_bias(graph, op, learned.bias)
     to_integers(graph, schemes)
 
 
@@ -248,7 +250,7 @@ class _Learning:
         options: UniformOptions,
         track: Track,
         known: Known,
-        given: Given,
+        trained: TrainedGrids,
     ) -> _Learning:
         """Watch the float network, and round every tensor that operators on integers touch."""
         graph, names = work.graph, {op: op.name for op in work.graph.ops}
@@ -259,19 +261,19 @@ class _Learning:
         schemes = {op: types for op, types in schemes.items() if op not in lost}
         ends = _ends(graph, options)
         values = [value for value, _ in touched(graph, types_of(schemes), ends)]
-        if records is None and given.tensors:  # others share with what is given
-            values = list(unsaid(graph, types_of(schemes), given.tensors))
+        if records is None and trained.tensors:  # others share with what is given
+            values = list(unsaid(graph, types_of(schemes), trained.tensors))
         progress = track("ranges", _count(records))
         known.limits.watch(work, values, records, batch, progress, recurrent(graph, schemes))
-        lost |= known.kept_float(graph, types_of(schemes), ends, given)
+        lost |= known.kept_float(graph, types_of(schemes), ends, trained)
         schemes = {op: types for op, types in schemes.items() if op not in lost}
-        known.round(graph, schemes, ends, given)
+        known.round(graph, schemes, ends, trained)
         some = _some(records, known.cut)
         layers = [op for op in graph.ops if op in schemes and has_weights(op)]
         branches = _branches(reference.graph, twins, layers)
         network = Network(reference, branches, None if some is None else Front(work, some, batch))
         sampling = Sampling.of(max(1, _count(some)), options.seed)
-        jobs = [_job(op, names[op], schemes[op], sampling, given) for op in layers]
+        jobs = [_job(op, names[op], schemes[op], sampling, trained) for op in layers]
         return cls(work, network, jobs, schemes, known, Walked({}, {}, set(schemes), lost))
 
     @property
@@ -310,13 +312,15 @@ class _Learning:
         set_bias(self.work.graph, op, learned.bias)
 
 
-def _job(op: Op, name: str, types: Scheme, sampling: Sampling, given: Given) -> Job[Scheme]:
-    trained = given.weights.get(weight_slot(op)[1])
-    return Job(name, [op], types, sampling, trained=trained)
+def _job(
+    op: Op, name: str, types: Scheme, sampling: Sampling, trained: TrainedGrids
+) -> Job[Scheme]:
+    affine = trained.weights.get(weight_slot(op)[1])
+    return Job(name, [op], types, sampling, trained=affine)
 
 
 def _branches(reference: Graph, twins: Mapping[Op, Op], layers: Iterable[Op]) -> Branches:
-    """Let the activations of a float network's layers stand alone, and find their branches."""
+    """Split off the activations of a float network's layers, and find their branches."""
     products = [op for op in layers if isinstance(op, Product)]
     for op in products:
         split_activation(reference, twins[op])
@@ -348,7 +352,9 @@ def _judge(report: LayerReport, parts: Sequence[Part], learned: Integers) -> Non
 
 
 def _ends(graph: Graph, options: UniformOptions) -> dict[Value, TensorType]:
-    """Say what inputs and outputs that are to be integers are where no operator does."""
+    """Return the element types of inputs and outputs that are to be integers, where no operator
+    has one.
+    """
     dtype = options.types.activations
     ends = integer_ends(graph, options.input_type, options.output_type)
     return {} if dtype is None else dict.fromkeys(ends, dtype)

@@ -28,7 +28,7 @@ from luciole.lquantizer.assignment.schemes import (
 )
 from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.network.fake_quant import Given
+from luciole.lquantizer.network.fake_quant import TrainedGrids
 from luciole.lquantizer.network.float_network import prepared
 from luciole.lquantizer.network.grids import unsaid
 from luciole.lquantizer.network.limits import Limits, given_ranges
@@ -77,15 +77,15 @@ def quantize_uniform(
     if not ready:
         prepare(work, records, options, known, schemes)
     walked, rounded = Walked({}, {}, set()), None
-    if start.given.tensors and records is None:
-        integers = _said(work.graph, integers, start.given)
+    if start.trained.tensors and records is None:
+        integers = _said(work.graph, integers, start.trained)
     if integers:
-        walked = walk(work, records, integers, options, track or untracked, known, start.given)
+        walked = walk(work, records, integers, options, track or untracked, known, start.trained)
     note_factors(work.graph, known.limits.factors)
     if integers:
-        ends = options.input_type, options.output_type
-        rounded = Rounded(work, frozenset(walked.integers), *ends).copy()
-        finish(work, walked.integers, *ends)
+        before, behind = options.input_type, options.output_type
+        rounded = Rounded(work, frozenset(walked.integers), before, behind).copy()
+        finish(work, walked.integers, before, behind)
     inner = schemes_inside(work, options) if choices is None else {}
     learned = learn_weights(work, schemes, records, options, track or untracked)
     stored = _weights_alone(work, schemes | inner, options, walked, learned)
@@ -154,13 +154,13 @@ def schemes_inside(work: Model, options: UniformOptions) -> dict[Op, Scheme]:
     return uniform_types({op: c for graph in work.graphs[1:] for op, c in chosen(graph).items()})
 
 
-def _said(graph: Graph, integers: dict[Op, Scheme], given: Given) -> dict[Op, Scheme]:
-    """Find the operators whose tensors all have scales that are given. Raises QuantizeError where
-    there are none.
+def _said(graph: Graph, integers: dict[Op, Scheme], trained: TrainedGrids) -> dict[Op, Scheme]:
+    """Choose the operators whose tensors all have trained scales. Raises QuantizeError where there
+    are none.
     """
     inside = set(recurrent(graph, integers))  # of which nothing is said
     integers = {op: types for op, types in integers.items() if op not in inside}
-    while missing := unsaid(graph, types_of(integers), given.tensors):
+    while missing := unsaid(graph, types_of(integers), trained.tensors):
         near = {op for op in integers if not missing.isdisjoint((*op.operands, *op.results))}
         integers = {op: types for op, types in integers.items() if op not in near}
     if not integers:
@@ -193,7 +193,7 @@ def _weights_alone(
 
 
 def _nothing(graph: Graph, schemes: Mapping[Op, Scheme], why: Mapping[Op, str]) -> QuantizeError:
-    """Say that nothing became of integers, and of the first operator why."""
+    """Return the error for a network without any integers, with the first operator's reason."""
     if all(types.activations is None for types in schemes.values()):
         return QuantizeError("nothing to quantize: no layer has constant float weights")
     listed = float_operators(graph, why)
@@ -202,7 +202,7 @@ def _nothing(graph: Graph, schemes: Mapping[Op, Scheme], why: Mapping[Op, str]) 
 
 
 def _report(reports: Mapping[Op, LayerReport], names: Mapping[Op, str]) -> Report:
-    """Enter what each layer's constants take by now."""
+    """Enter each layer's names, its format and the bytes of its constants."""
     layers = [op for op in names if op in reports]
     short = short_names([names[op] for op in layers])
     for op in layers:

@@ -41,7 +41,7 @@ def quantize_minifloat(
     labels: Array | None = None,
     metric: Metric | None = None,
 ) -> Result:
-    """Let a float network compute with minifloats; the given model stays as it is.
+    """Make a float network compute with minifloats; the given model stays as it is.
 
     ``records`` are unlabelled samples by input name; scaling and searching need them. With
     ``labels`` [records] a search minds right answers, with a ``metric`` that, else the float
@@ -75,7 +75,7 @@ def _spreads(
     options: MinifloatOptions,
     track: Track,
 ) -> dict[Value, Spread] | None:
-    """Say what tensors hold where powers of two are chosen by it."""
+    """Collect the numbers of tensors where powers of two are chosen by them."""
     if records is None or not options.scaled:
         return None
     return spreads(work, parts, records, track)
@@ -139,10 +139,10 @@ def _layers(chosen: Chosen) -> list[LayerReport]:
 
 
 def _layer(part: Part, numbers: Minifloat, short: str) -> LayerReport:
-    found = LayerReport(part.name, numbers.bits, numbers.bits, short=short)
-    found.format = str(MinifloatFormat(numbers.exponent, numbers.mantissa))
-    found.bytes_before, found.bytes_after = 4 * part.elements, numbers.bytes((part.elements,))
-    return found
+    report = LayerReport(part.name, numbers.bits, numbers.bits, short=short)
+    report.format = str(MinifloatFormat(numbers.exponent, numbers.mantissa))
+    report.bytes_before, report.bytes_after = 4 * part.elements, numbers.bytes((part.elements,))
+    return report
 
 
 def _rows(tried: Sequence[Tried]) -> list[dict[str, float | int | str]]:

@@ -90,8 +90,8 @@ def _chosen(fit: FitOptions, scheme: str, graph: Graph) -> dict[str, Chosen]:
 
 
 def _learns(config: Config, chosen: Mapping[str, Chosen], graph: Graph) -> bool:
-    """Tell whether layers get learned levels. Where some are to and none can, what others get is
-    all that is done; where there are no others, learning says why.
+    """Check whether layers get learned levels. Where none of them can, the others get their formats
+    all the same; where there are no others, learning says why.
     """
     layers = [op for op in graph.ops if is_layer(op)]
     learned = any(isinstance(chosen[op.name], Levels) for op in layers)
@@ -101,11 +101,11 @@ def _learns(config: Config, chosen: Mapping[str, Chosen], graph: Graph) -> bool:
 
 
 def _levels(config: Config, chosen: Mapping[str, Chosen], graph: Graph) -> Config:
-    """Say which layers get learned levels of how many bits: no others."""
+    """Narrow a config to the layers that get learned levels; all others are skipped."""
     layers = [op.name for op in graph.ops if is_layer(op)]
-    found = among(config, graph).only_of(layers)
+    known = among(config, graph).only_of(layers)
     others = [name for name in layers if not isinstance(chosen[name], Levels)]
-    return found.with_choices({name: replace(found.choose(name), skip=True) for name in others})
+    return known.with_choices({name: replace(known.choose(name), skip=True) for name in others})
 
 
 def _with_integers(
@@ -172,7 +172,7 @@ def _has_any(model: Model, choices: Mapping[Op, Chosen]) -> bool:
 
 
 def _computes_integers(op: Op) -> bool:
-    """Tell whether an operator gives integers that stand for real numbers."""
+    """Check whether an operator gives integers that stand for real numbers."""
     return any(is_affine(value) for value in op.results)
 
 

@@ -153,8 +153,8 @@ def _quantize(
 
 
 def _round_weights(graph: Graph, kinds: Mapping[Op, Kind]) -> dict[Use, Coded]:
-    """Let layers have rounded weights, in float; returns the integers of each."""
-    found = {}
+    """Round the weights of layers, in float; returns the integers of each."""
+    rounded = {}
     for op in (op for op in graph.ops if isinstance(op, _LAYERS)):
         assert op.quant is not None, "layers say which operand is the weight"
         slot, value = slot_of(op, op.quant.weight or "")
@@ -164,8 +164,8 @@ def _round_weights(graph: Graph, kinds: Mapping[Op, Kind]) -> dict[Use, Coded]:
         _check_finite(value)
         coded = weights(value.data, kind.dtype, op.quant.axis if kind.by_channel else None)
         _own(graph, Use(op, slot)).set_data(coded.values)
-        found[Use(op, slot)] = coded
-    return found
+        rounded[Use(op, slot)] = coded
+    return rounded
 
 
 def _check_finite(value: Value) -> None:
@@ -176,7 +176,7 @@ def _check_finite(value: Value) -> None:
 
 
 def _own(graph: Graph, use: Use) -> Value:
-    """Let an operand be a constant that nothing else uses."""
+    """Return a constant operand that nothing else uses, a copy where something does."""
     op, slot = use
     value = op.operands[slot]
     assert value is not None, "constants are there"
@@ -189,7 +189,7 @@ def _own(graph: Graph, use: Use) -> Value:
 
 
 def _set_constants(grids: OneGrids, rounded: Mapping[Use, Coded]) -> None:
-    """Let all float constants be integers: weights as they were rounded, and at last biases."""
+    """Store all float constants as integers: weights as they were rounded, and at last biases."""
     for op in list(grids.graph.ops):
         kind = grids.kinds[op]
         for slot, name, value in list(constants_of(op)):
@@ -237,7 +237,7 @@ def _become(value: Value, affine: Affine) -> None:
 
 
 def _set_ends(grids: OneGrids, options: OneOptions, default: Kind) -> None:
-    """Let inputs and outputs have the types that are asked for, behind and before a QUANTIZE."""
+    """Set the chosen types of inputs and outputs, before and behind a QUANTIZE."""
     graph, own = grids.graph, default.dtype.name.lower()
     for value in dict.fromkeys(v for v in graph.outputs if v in grids.tensors):
         _set_output(grids, value, options.output_type or own)
@@ -274,7 +274,7 @@ def _set_output(grids: OneGrids, value: Value, end: str) -> None:
 
 
 def _weights_alone(graph: Graph, dtype: TensorType) -> dict[Op, Kind]:
-    """Let layers read integer weights, one scale for each channel, under float inputs."""
+    """Store the weights of layers as integers, one scale for each channel, under float inputs."""
     for op in (op for op in graph.ops if isinstance(op, _LAYERS)):
         assert op.quant is not None, "layers say which operand is the weight"
         slot, value = slot_of(op, op.quant.weight or "")

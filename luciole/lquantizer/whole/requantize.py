@@ -58,21 +58,21 @@ def requantize(model: Model, to: str) -> Result:
 
 
 def _warnings(target: TensorType, changes: list[_Change]) -> list[str]:
-    """Say what is not the same any more, and what is as it was."""
-    found = []
+    """Warn of weights that were rounded again, and of operators that keep their old type."""
+    warnings = []
     rounded = [name for change in changes for name in change.rounded]
     if rounded:
         form = "one scale for each layer" if target == TensorType.UINT8 else "the zero point 0"
         first = one_line(rounded[0])[:LONGEST_NAME]
         layers = f"weights of {len(rounded)} layers, the first {first!r}, were rounded again"
-        found.append(f"{layers}: {target.name} wants {form}")
+        warnings.append(f"{layers}: {target.name} wants {form}")
     stay = [op for c in changes for op, dtype in c.types.items() if dtype != target]
-    found += [
+    warnings += [
         f"{op.kind} {one_line(op.name)[:LONGEST_NAME]!r} has no kernel on {target.name}: "
         "it stays between two QUANTIZE"
         for op in stay
     ]
-    return found
+    return warnings
 
 
 @dataclass
@@ -123,14 +123,14 @@ class _Change:
     def _weights(self, op: Op) -> None:
         """Give a layer weights of the new type, and its bias their steps."""
         slot, value, axis = weight_slot(op)
-        found, bias = weights_of(op), _real_bias(op)
-        assert found is not None, "layers that move have constant weights"
-        assert isinstance(found.format, Affine), "which are integers"
-        centred = found.codes.astype(np.int64) - found.format.along(found.codes.shape)[1]
-        codes, scales = _for_kernels(centred, found.format.scale, self.target)
-        if not np.array_equal(codes * scales[:, None], centred * found.format.scale[:, None]):
+        weights, bias = weights_of(op), _real_bias(op)
+        assert weights is not None, "layers that move have constant weights"
+        assert isinstance(weights.format, Affine), "which are integers"
+        centred = weights.codes.astype(np.int64) - weights.format.along(weights.codes.shape)[1]
+        codes, scales = _for_kernels(centred, weights.format.scale, self.target)
+        if not np.array_equal(codes * scales[:, None], centred * weights.format.scale[:, None]):
             self.rounded.append(op.name)
-        rows = codes.reshape(len(codes), *found.shape)
+        rows = codes.reshape(len(codes), *weights.shape)
         stored, affine = weight_codes(np.moveaxis(rows, 0, axis), scales, axis, self.target)
         constant = self.graph.add_constant(value.name, stored)
         constant.quantization = affine.table()
@@ -139,7 +139,7 @@ class _Change:
             _set_bias(self.graph, op, *bias)
 
     def _meet(self, op: Op, dtype: TensorType) -> None:
-        """Let an operator read its tensors in the type that it has."""
+        """Shift an operator's operands to the type that it computes in."""
         for slot, value in enumerate(op.operands):
             if value is None or value.is_constant or isinstance(op, Quantize | Dequantize):
                 continue
@@ -160,7 +160,7 @@ class _Change:
         return self.shifts[value]
 
     def _end(self, value: Value) -> None:
-        """Let an output have the type of all others; it keeps its name."""
+        """Give an output the type of all others; it keeps its name."""
         end = self._shifted(value, self.target)
         self.graph.outputs = [end if v is value else v for v in self.graph.outputs]
         self.graph.rename_in_signatures(value, end)
@@ -172,12 +172,12 @@ def _holds(value: Value | None, dtype: TensorType) -> bool:
 
 
 def _is_kept(value: Value) -> bool:
-    """Tell whether a tensor is none between operators: a constant, or the state of one."""
+    """Check whether a tensor is none between operators: a constant, or the state of one."""
     return value.is_constant or value.is_variable
 
 
 def _could(op: Op, source: TensorType, target: TensorType) -> bool:
-    """Tell whether an operator has a kernel on the other type."""
+    """Check whether an operator has a kernel on the other type."""
     if op.called_graphs() or any(v is not None and v.is_variable for v in op.operands):
         return False
     weight = op.given_operands().get(op.quant.weight or "") if op.quant is not None else None
@@ -187,15 +187,17 @@ def _could(op: Op, source: TensorType, target: TensorType) -> bool:
         return False  # sparse constants stay as they are
     twin = op.clone([_twin(v, v is weight, source, target) for v in op.operands])
     types = tuple(target if _holds(v, source) else v.dtype for v in op.results)
-    found = runs(twin) and (isinstance(op, Quantize | Dequantize) or twin.result_dtypes() == types)
+    has_kernel = runs(twin) and (
+        isinstance(op, Quantize | Dequantize) or twin.result_dtypes() == types
+    )
     twin.set_operands([])  # so that no tensor is used by it any more
-    return found
+    return has_kernel
 
 
 def _could_be_rounded(op: Op, weight: Value) -> bool:
-    """Tell whether a layer's weights and bias are constants that can get other steps."""
-    found, bias = weights_of(op), op.given_operands().get((op.quant and op.quant.bias) or "")
-    whole = found is not None and isinstance(found.format, Affine) and weight.sparsity is None
+    """Check whether a layer's weights and bias are constants that can get other steps."""
+    weights, bias = weights_of(op), op.given_operands().get((op.quant and op.quant.bias) or "")
+    whole = weights is not None and isinstance(weights.format, Affine) and weight.sparsity is None
     return whole and (bias is None or bias.data is not None)
 
 
@@ -211,7 +213,7 @@ def _twin(
 
 
 def _relabel(value: Value, like: Value, dtype: TensorType) -> None:
-    """Let a tensor hold the same numbers as another, or itself, in another type."""
+    """Set a tensor's type, and its affine parameters to those of ``like`` in that type."""
     affine = Affine.of(like, f"tensor {like.name!r}")
     value.quantization, value.dtype = affine.shifted(dtype).table(), dtype
 
@@ -231,23 +233,23 @@ def _shifted_constant(graph: Graph, value: Value, dtype: TensorType) -> Value:
 def _for_kernels(
     codes: NDArray[np.int64], scales: NDArray[np.float32], target: TensorType
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Find codes [o, n] around 0, and scales [o] or [1], that kernels take: as they are where these
-    do, else rounded to the nearest.
+    """Return codes [o, n] around 0, and scales [o] or [1], that kernels take: the same where they
+    fit, else rounded to the nearest.
     """
     if target == TensorType.UINT8 and (scales != scales[0]).any():
         peak = (np.abs(codes).max(1) * scales.astype(np.float64)).max()
-        wanted = np.array([peak / _MOST or 1.0], np.float32)
+        new_scales = np.array([peak / _MOST or 1.0], np.float32)
     elif codes.max(initial=0) > _MOST or codes.min(initial=0) < _LEAST[target]:
         peaks = np.abs(codes).max(1).astype(np.float64)
-        wanted = (scales * np.maximum(peaks / _MOST, 1.0)).astype(np.float32)
+        new_scales = (scales * np.maximum(peaks / _MOST, 1.0)).astype(np.float32)
     else:
         return codes, scales if (scales != scales[0]).any() else scales[:1]
-    steps = codes * (scales.astype(np.float64) / wanted)[:, None]
-    return np.clip(np.rint(steps), -_MOST, _MOST).astype(np.int64), wanted
+    steps = codes * (scales.astype(np.float64) / new_scales)[:, None]
+    return np.clip(np.rint(steps), -_MOST, _MOST).astype(np.int64), new_scales
 
 
 def _real_bias(op: Op) -> tuple[Value, Array] | None:
-    """Read what a layer's bias stands for [o], None where it has none."""
+    """Return a layer's bias and its real numbers [o], None where it has none."""
     name = None if op.quant is None else op.quant.bias
     value = None if name is None else slot_of(op, name)[1]
     steps = steps_of_bias(op, op.operands)

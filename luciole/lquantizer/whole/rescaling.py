@@ -132,8 +132,10 @@ class _Rounding:
         alone = {op: types for op, types in schemes.items() if types.activations is None}
         store_weights(rounded.graph, alone, self.options)
         models = (rounded, model)
-        found, wanted = (outputs_of(Interpreter(m), records, batch=self.batch) for m in models)
-        ends = zip(found.values(), wanted.values(), strict=True)
+        rounded_outputs, float_outputs = (
+            outputs_of(Interpreter(m), records, batch=self.batch) for m in models
+        )
+        ends = zip(rounded_outputs.values(), float_outputs.values(), strict=True)
         return float(np.mean([np.square(a - b, dtype=np.float64).mean() for a, b in ends]))
 
     def _schemes(self, pair: Pair, model: Model) -> dict[Op, Scheme]:

@@ -54,7 +54,7 @@ def learn_weights(
 
 
 def _learns(op: Op, types: Scheme) -> bool:
-    """Tell whether a layer's weights are learned: as many as 8 bits need not be, and those that
+    """Check whether a layer's weights are learned: 8 bits need no learning, and weights that
     several layers share stay shared.
     """
     value = weight_constant(op) if types.learns_weights and isinstance(op, Product) else None
@@ -93,13 +93,15 @@ def store_weights(
 
 
 def _may_read_codes(op: Op, types: Scheme) -> bool:
-    """Tell whether a layer's kernel in TFLite takes a scheme's weights under real numbers."""
+    """Check whether a layer's kernel in TFLite takes a scheme's weights under real numbers."""
     takes_short = op.quant is None or op.quant.since.hybrid_int4
     return not types.explicit and (takes_short or types.weights != TensorType.INT4)
 
 
 def _too_large(op: Op, value: Value, types: Scheme) -> str | None:
-    """Say why a layer's weights stay as they are. Raises QuantizeError where one is no number."""
+    """Return the reason why a layer's weights stay as they are, None where there is none. Raises
+    QuantizeError where one is no number.
+    """
     check_weights(op)
     data = value.data
     assert data is not None, "a constant has contents"
@@ -134,12 +136,12 @@ def _store(graph: Graph, op: Op, value: Value, types: Scheme, options: UniformOp
     rows, channels = weight_rows(op), options.channels(types)
     bias = np.zeros(len(rows), np.float32)  # which stays as it is
     searched = options.ranges == "mse" and types.weight_bits < _BYTE
-    found = nearest(rows, bias, types.most, channels=channels, searched=searched)
-    codes = found.codes
+    integers = nearest(rows, bias, types.most, channels=channels, searched=searched)
+    codes = integers.codes
     if options.rounding != "nearest":
-        steps = rows / found.scales[:, None]
+        steps = rows / integers.scales[:, None]
         codes = balanced(codes, steps, _channels(op, value), types.most)
-    set_weights(graph, op, codes, found.scales, types.weights)
+    set_weights(graph, op, codes, integers.scales, types.weights)
 
 
 def _channels(op: Op, weights: Value) -> int:
