@@ -91,7 +91,7 @@ class Judge:
             raise QuantizeError("the model has no output of real numbers to be judged by")
         self._values = [a for a, _ in paired_outputs(model.graph, model.graph)]
         self._references = [Reference.of(self._values[n], outputs[n]) for n in self._places]
-        self._wanted: Answers = self._answers(outputs) if judges.labels is None else judges.labels
+        self._expected: Answers = self._answers(outputs) if judges.labels is None else judges.labels
         self._right = None if metric or judges.labels is None else self._right_answers(outputs)
         self.before = self.figure_of(outputs)
         """What the float network has of the metric, or its share of right answers."""
@@ -169,7 +169,7 @@ class Judge:
     def figure_of(self, outputs: Sequence[Array]) -> float | None:
         """Measure outputs by the metric or the share of right answers, None without either."""
         if self.metric is not None:
-            return self.metric(self._answers(outputs), self._wanted)
+            return self.metric(self._answers(outputs), self._expected)
         return self._share_right(outputs)
 
     def _share_right(self, outputs: Sequence[Array]) -> float | None:

@@ -74,9 +74,9 @@ class Table:
         timed = [name for name in objectives if name.startswith(LATENCY)]
         priced = [(name, price) for name in timed for price in self._prices(name)]
         pairs = [(LATENCY, 0.0), *priced]
-        found = {c: self.sum(c) for name, price in pairs for c in self._exact(name, price)}
-        values = np.array([values_of(one, objectives) for one in found.values()])
-        sums = list(found.values())
+        sum_of = {c: self.sum(c) for name, price in pairs for c in self._exact(name, price)}
+        values = np.array([values_of(one, objectives) for one in sum_of.values()])
+        sums = list(sum_of.values())
         return sorted((sums[i] for i in undominated(values)), key=lambda one: one.bytes)
 
     def _prices(self, name: str) -> list[float]:
@@ -124,16 +124,16 @@ def spacing(one: Sum, objectives: Sequence[str]) -> tuple[float, ...]:
 
 
 def corner(whole: Sum, objectives: Sequence[str]) -> tuple[float, ...]:
-    """Say where the box ends that networks are to dominate: a loss of 1, and the bytes and twice
-    the times of the float network, ``whole``.
+    """Return the far corner of the box that networks are to dominate: a loss of 1, and the bytes
+    and twice the times of the float network, ``whole``.
     """
     costs = {name: 2 * cost for name, cost in whole.costs.items()}
     return values_of(Sum((), 1.0, whole.bytes, 2 * whole.us, costs), objectives)
 
 
 def thinned(sums: Sequence[Sum], objectives: Sequence[str], count: int, whole: Sum) -> list[Sum]:
-    """Keep so many of a front beside the float network, ``whole``: those that are most alone, in
-    the given order.
+    """Keep ``count`` networks of a front beside the float network, ``whole``: the most isolated
+    ones, in the given order.
     """
     if len(sums) <= count:
         return list(sums)
@@ -159,10 +159,10 @@ def _beside(one: Sum, whole: Sum) -> Sum:
 
 def _together(gene: Gene, option: str, known: Mapping[tuple[str, str], Alone]) -> Alone:
     """Add up the layers of a gene; those that share their weights were measured as one."""
-    found = [known[name, option] for name in gene.measured]
-    loss, us = sum(one.loss for one in found), sum(one.us for one in found)
-    size = sum(one.bytes for one in found)
-    return Alone(gene.layers[0], option, size, loss, us, costs=_costs(found))
+    parts = [known[name, option] for name in gene.measured]
+    loss, us = sum(one.loss for one in parts), sum(one.us for one in parts)
+    size = sum(one.bytes for one in parts)
+    return Alone(gene.layers[0], option, size, loss, us, costs=_costs(parts))
 
 
 def _pruned(row: Mapping[str, Alone], objectives: Sequence[str]) -> tuple[str, ...]:

@@ -95,11 +95,11 @@ class Widths:
         """List the networks with one option everywhere, be it with ends of 8-bit weights."""
         space = self.table.space
         pairs = ((option, ends) for option in OPTIONS for ends in (None, BYTES))
-        found = (space.uniform(option, ends) for option, ends in pairs)
-        return [self.table.sum(one) for one in found if one is not None]
+        candidates = (space.uniform(option, ends) for option, ends in pairs)
+        return [self.table.sum(one) for one in candidates if one is not None]
 
     def loss(self, result: Result) -> Loss:
-        """Measure what a network loses on the records that judge."""
+        """Measure a network's loss on the records that judge."""
         return self.bench.judge.judge(result.model)
 
 
@@ -135,8 +135,8 @@ def for_size(
 
 
 def _largest(widths: Widths, front: list[Sum], target: int) -> Result | None:
-    """Fit the largest allocation that seems to fit; what a fit's file takes besides what layers
-    alone do is known for the next. None where none fits.
+    """Fit the largest allocation that seems to keep to ``target`` bytes; each fit corrects the
+    estimate of the next by the bytes of its file. None where none keeps to them.
     """
     size, excess, tried = widths.bench.size, 0, set[int]()
     base, best, reached = size(widths.bench.model), None, -1
@@ -146,9 +146,9 @@ def _largest(widths: Widths, front: list[Sum], target: int) -> Result | None:
             break
         tried.add(place)
         result = widths.fit(front[place])
-        found = size(result.model)
-        excess = found - base - front[place].bytes
-        if reached < place and found <= target:
+        bytes_now = size(result.model)
+        excess = bytes_now - base - front[place].bytes
+        if reached < place and bytes_now <= target:
             best, reached = result, place
     return best
 
@@ -198,8 +198,8 @@ def for_drop(
 
 
 def _space(model: Model, config: Config, levels_only: bool) -> Space:
-    """Let every layer be anything but those that a config leaves alone, and where there are to be
-    ``levels_only``, those that are spared by default.
+    """Make a space of all options for every layer but those that a config skips, and where there
+    are to be ``levels_only``, those that are spared by default.
     """
     space = Space.of(model.graph, (*OPTIONS, UNCHANGED))
     names = [name for gene in space.genes for name in gene.layers]

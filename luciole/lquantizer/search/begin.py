@@ -72,22 +72,44 @@ def search_network(
     timed = options.goal.timed
     finish = options.finishing
     training = parted.learned if finish.epochs else None
-    seeded = (options.seed, options.few)
-    given = Materials(content, read, write, fitted, judges, space, timed, *seeded, training, metric)
-    with closing(opened(folder, _identity(given, options), space.choices)) as storage:
+    materials = Materials(
+        content,
+        read,
+        write,
+        fitted,
+        judges,
+        space,
+        timed,
+        options.seed,
+        options.few,
+        training,
+        metric,
+    )
+    with closing(opened(folder, _identity(materials, options), space.choices)) as storage:
         us = storage.number("float_us", lambda: _float_us(model, judges, timed))
-        how = (options.seed, options.budget, say, track or untracked, devices, costs)
-        search = Search(space, options.goal, storage, len(content), us, *how)
-        with closing(runner_for(options.workers, options.cluster, given, say)) as runner:
-            found = search.run(runner)
+        search = Search(
+            space,
+            options.goal,
+            storage,
+            len(content),
+            us,
+            options.seed,
+            options.budget,
+            say,
+            track or untracked,
+            devices,
+            costs,
+        )
+        with closing(runner_for(options.workers, options.cluster, materials, say)) as runner:
+            searched = search.run(runner)
             if finish.epochs:
-                found = finish_front(search, runner, found, finish)
-        found = within_target(found, options.target_drop, unit)
-        files = files_of(folder, space, found.front)
+                searched = finish_front(search, runner, searched, finish)
+        searched = within_target(searched, options.target_drop, unit)
+        files = files_of(folder, space, searched.front)
         _write(folder, files, storage, finish.stage if finish.epochs else "fitted")
     whole = Found((UNCHANGED,) * len(space.genes), len(content), 0.0, us, 1.0, 0.0, costs)
     is_asked = metric is not None or labels is not None or options.target_drop is not None
-    result = _result(model, space, options, found, files, whole)
+    result = _result(model, space, options, searched, files, whole)
     return replace(result, unit=unit if is_asked else "")
 
 
@@ -102,17 +124,17 @@ def _unit(model: Model, judges: Judges, metric: Metric | None, options: SearchOp
     return Judge(model, judges, metric).unit
 
 
-def within_target(found: Searched, target: float | None, unit: str) -> Searched:
+def within_target(searched: Searched, target: float | None, unit: str) -> Searched:
     """Leave networks out of a front that lose more than the target. Raises QuantizeError where all
     do.
     """
     if target is None:
-        return found
-    front = [one for one in found.front if one.drop is not None and one.drop <= target]
+        return searched
+    front = [one for one in searched.front if one.drop is not None and one.drop <= target]
     if not front:
-        least = min(one.drop for one in found.front if one.drop is not None)
+        least = min(one.drop for one in searched.front if one.drop is not None)
         raise QuantizeError(f"no network keeps to the target: the best one has {least:.4g} {unit}")
-    return replace(found, front=front)
+    return replace(searched, front=front)
 
 
 def split(
@@ -130,17 +152,18 @@ def _float_us(model: Model, judges: Judges, timed: bool) -> float:
     return latency.measured(model, judges.records).total if timed else 0.0
 
 
-def _identity(given: Materials, options: SearchOptions) -> dict[str, str]:
+def _identity(materials: Materials, options: SearchOptions) -> dict[str, str]:
+    records = [digest_of(part) for part in (materials.records, materials.judges.records)]
     return {
-        "model": hashlib.sha256(given.model).hexdigest(),
-        "data": f"{digest_of(given.records)} {digest_of(given.judges.records)}{_judged_by(given)}",
+        "model": hashlib.sha256(materials.model).hexdigest(),
+        "data": " ".join(records) + _judged_by(materials),
         "settings": json.dumps(options.settings(), sort_keys=True),
     }
 
 
-def _judged_by(given: Materials) -> str:
+def _judged_by(materials: Materials) -> str:
     """Make a digest of labels and metric, empty without them."""
-    labels, metric = given.judges.labels, given.metric
+    labels, metric = materials.judges.labels, materials.metric
     names = [] if labels is None else [digest_of({"labels": labels})]
     return "".join(f" {one}" for one in [*names, *([] if metric is None else [metric.identity])])
 
@@ -155,14 +178,14 @@ def digest_of(records: Records) -> str:
 
 
 def runner_for(
-    workers: int, cluster: str | None, given: Begin, say: Callable[[str], None]
+    workers: int, cluster: str | None, begin: Begin, say: Callable[[str], None]
 ) -> Runner:
-    """Begin a cluster where there is an address, else so many processes, or none but this one."""
+    """Begin a cluster where there is an address, else ``workers`` processes, or this one alone."""
     if cluster is not None:
-        return Cluster(cluster, given)
+        return Cluster(cluster, begin)
     if workers > 1:
-        return Workers(workers, given, say)
-    return InProcess(given)
+        return Workers(workers, begin, say)
+    return InProcess(begin)
 
 
 def _write(folder: Path, files: Iterable[FrontFile], storage: Storage, stage: Stage) -> None:
@@ -188,7 +211,7 @@ def _result(
     model: Model,
     space: Space,
     options: SearchOptions,
-    found: Searched,
+    searched: Searched,
     files: list[FrontFile],
     whole: Found,
 ) -> SearchResult:
@@ -199,10 +222,10 @@ def _result(
         options.objectives,
         whole,
         [short[gene.layers[0]] for gene in space.genes],
-        found.evaluated,
-        found.uniform,
-        found.greedy,
+        searched.evaluated,
+        searched.uniform,
+        searched.greedy,
         [sum(int(np.prod(sizes[name])) for name in gene.measured) for gene in space.genes],
-        found.failed,
-        found.unreached,
+        searched.failed,
+        searched.unreached,
     )

@@ -65,8 +65,10 @@ class Cluster:
 
     def submit(self, key: str, task: Task) -> None:
         """Send a task."""
-        how = {"pure": False, "retries": _RETRIES}
-        future = self._client.submit(_work, key, self._digest, self._content, dict(task), **how)
+        keywords = {"pure": False, "retries": _RETRIES}
+        future = self._client.submit(
+            _work, key, self._digest, self._content, dict(task), **keywords
+        )
         self._under_way[future] = key, task
         future.add_done_callback(self._ended.put)  # type: ignore[no-untyped-call]
 
@@ -101,13 +103,13 @@ class Cluster:
         self.submit(key, task)
 
     def _scattered(self) -> Future[bytes]:
-        how = {"broadcast": True, "hash": False}
-        found: Future[bytes] = self._client.scatter(self._bytes, **how)  # type: ignore[no-untyped-call]
-        return found
+        keywords = {"broadcast": True, "hash": False}
+        future: Future[bytes] = self._client.scatter(self._bytes, **keywords)  # type: ignore[no-untyped-call]
+        return future
 
     @contextmanager
     def _named(self) -> Iterator[None]:
-        """Say who does not answer."""
+        """Name the scheduler in the error when it does not answer."""
         try:
             yield
         except _GONE:

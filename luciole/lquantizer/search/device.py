@@ -45,9 +45,9 @@ class Cost:
     mac: float = 0.0
 
     def of(self, op: Op) -> float:
-        """Compute what one operator costs."""
-        read, given = math.prod(_shapes(op)[0]), sum(math.prod(_dims_of(v)) for v in op.results)
-        return self.call + self.input * read + self.output * given + self.mac * (macs(op) or 0)
+        """Compute the cost of one operator."""
+        read, written = math.prod(_shapes(op)[0]), sum(math.prod(_dims_of(v)) for v in op.results)
+        return self.call + self.input * read + self.output * written + self.mac * (macs(op) or 0)
 
 
 @dataclass(frozen=True)
@@ -62,28 +62,28 @@ class Device:
     exact: Mapping[tuple[str, str, Dims, Dims], float]
 
     def cost(self, op: Op, width: str) -> float | None:
-        """Say what an operator costs in a width, None where nothing is said: exactly, or else by
-        the entry that is about most: kind and width, kind, all.
+        """Return the cost of an operator in a width, None where no entry is for it: the exact one,
+        or else by the narrowest entry: kind and width, kind, all.
         """
-        found = self.exact.get((op.kind, width, *_shapes(op)))
-        if found is not None:
-            return found
+        exact = self.exact.get((op.kind, width, *_shapes(op)))
+        if exact is not None:
+            return exact
         keys = ((op.kind, width), (op.kind, ANY), (ANY, width), (ANY, ANY))
         linear = next((self.linear[key] for key in keys if key in self.linear), None)
         return None if linear is None else linear.of(op)
 
     def total(self, graph: Graph) -> float:
-        """Add up what a float network costs. Raises QuantizeError for what nothing is said of."""
+        """Add up the costs of a float network's operators. Raises QuantizeError for one without."""
         return sum(self.needed(op, UNCHANGED) for op in graph.ops)
 
     def needed(self, op: Op, width: str) -> float:
-        """Say what an operator costs in a width. Raises QuantizeError where nothing is said."""
-        found = self.cost(op, width)
-        if found is None:
+        """Return the cost of an operator in a width. Raises QuantizeError where there is none."""
+        cost = self.cost(op, width)
+        if cost is None:
             raise QuantizeError(
                 f"device {self.name}: no cost of {op.kind} as {width} ({op.name!r})"
             )
-        return found
+        return cost
 
 
 def _shapes(op: Op) -> tuple[Dims, Dims]:
@@ -114,11 +114,11 @@ class Devices:
             raise QuantizeError(f"two devices are called {twice!r}")
         return cls(devices, {op.name: op for op in graph.ops})
 
-    def more(self, layer: str, option: str) -> dict[str, float]:
-        """Say by device what a layer, and all that share its weights, cost more under an option
-        than as floats.
+    def excess(self, layer: str, option: str) -> dict[str, float]:
+        """Return, by device, the cost of a layer and all that share its weights under an option,
+        beyond the cost as floats.
 
-        Raises QuantizeError for what nothing is said of.
+        Raises QuantizeError for an operator without a cost.
         """
         ops = self._sharing(layer) if self.devices else []
         return {
@@ -156,11 +156,11 @@ class Devices:
     def _lacking(self, gene: Gene, option: str) -> str | None:
         """Name a device that has no cost for some layer of a gene."""
         pairs = ((device, layer) for device in self.devices for layer in gene.layers)
-        found = (d.name for d, layer in pairs if d.cost(self.ops[layer], option) is None)
-        return next(found, None)
+        names = (d.name for d, layer in pairs if d.cost(self.ops[layer], option) is None)
+        return next(names, None)
 
     def floats(self, graph: Graph) -> dict[str, float]:
-        """Say by device what the float network costs."""
+        """Return the cost of the float network, by device."""
         return {device.name: device.total(graph) for device in self.devices}
 
 
@@ -256,19 +256,19 @@ def _check_keys(
 
 
 def _number(entry: Mapping[str, Any], key: str, where: str) -> float:
-    found = entry.get(key, 0)
-    if isinstance(found, bool) or not isinstance(found, int | float):
-        raise QuantizeError(f"{where}: {key} is {found!r}: a number is needed")
-    if not math.isfinite(found) or found < 0:
-        raise QuantizeError(f"{where}: {key} is {found}: 0 or more is needed")
-    return float(found)
+    number = entry.get(key, 0)
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        raise QuantizeError(f"{where}: {key} is {number!r}: a number is needed")
+    if not math.isfinite(number) or number < 0:
+        raise QuantizeError(f"{where}: {key} is {number}: 0 or more is needed")
+    return float(number)
 
 
 def _dims(entry: Mapping[str, Any], key: str, where: str) -> Dims:
-    found = entry.get(key, [])
-    whole = isinstance(found, list) and all(
-        isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in found
+    extents = entry.get(key, [])
+    whole = isinstance(extents, list) and all(
+        isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in extents
     )
     if not whole:
-        raise QuantizeError(f"{where}: {key} is {found!r}: a list of extents is needed")
-    return tuple(found)
+        raise QuantizeError(f"{where}: {key} is {extents!r}: a list of extents is needed")
+    return tuple(extents)

@@ -202,7 +202,7 @@ class _Layers:
         return cls(prepared, prepared.network.aims(prepared.jobs), bench.size(finished))
 
     def problem(self, layer: str) -> LayerProblem:
-        """State what one layer has to learn in the float network."""
+        """State the problem of one layer in the float network."""
         prepared, job = self.prepared, self.prepared.jobs[self._number(layer)]
         return prepared.network.alone(job, self.aims, prepared.jobs)
 

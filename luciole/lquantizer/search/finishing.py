@@ -36,12 +36,12 @@ class Finish:
         """Read "fit", "finetune:4" or "finetune:4,mirror". Raises QuantizeError for another."""
         if text == FIT:
             return cls()
-        found = _TUNE.fullmatch(text)
-        if found is None:
+        match = _TUNE.fullmatch(text)
+        if match is None:
             raise QuantizeError(
                 f"finish {text!r}: fit, finetune:EPOCHS and finetune:EPOCHS,mirror are possible"
             )
-        return cls(int(found[1]), found[2] is not None)
+        return cls(int(match[1]), match[2] is not None)
 
     @property
     def stage(self) -> str:
@@ -50,7 +50,7 @@ class Finish:
 
 
 def is_finish(stage: str) -> bool:
-    """Tell a stage that finishes from others."""
+    """Check whether a stage is the word of a fine-tuning."""
     return _TUNE.fullmatch(stage) is not None
 
 

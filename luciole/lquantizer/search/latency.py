@@ -28,8 +28,8 @@ class Times:
         return sum(self.operators.values())
 
     def beside(self, floats: Times) -> float:
-        """Say how much longer than the float network one takes: only operators that the other has
-        not are compared, so that noise of all else cancels.
+        """Return the time beyond the float network's: only operators that one of them lacks are
+        compared, so that noise of all others cancels.
         """
         new = [us for key, us in self.operators.items() if key not in floats.operators]
         gone = [us for key, us in floats.operators.items() if key not in self.operators]
@@ -46,9 +46,9 @@ def measured(model: Model, records: Records) -> Times:
     once = max(1, int(plan.run_timed().sum()))
     runs = int(np.clip(_MOST_NS // once, 3, _RUNS))
     medians = np.median([plan.run_timed() for _ in range(runs)], 0) / 1000
-    found: dict[tuple[str, ...], float] = {}
+    times: dict[tuple[str, ...], float] = {}
     for step, us in zip(plan.steps, medians, strict=True):
         op = step.source
         key = (op.kind, op.name, *(v.dtype.name for v in op.operands if v is not None))
-        found[key] = found.get(key, 0.0) + float(us)
-    return Times(found)
+        times[key] = times.get(key, 0.0) + float(us)
+    return Times(times)

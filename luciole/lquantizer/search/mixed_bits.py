@@ -133,18 +133,18 @@ class _Search:
         first_within(lambda n: self.attempt(steps[n]), len(steps), self.target, begin, 0, _TRIES)
 
     def _measured(self) -> dict[str, Candidate]:
-        """Measure what each layer alone loses at 4 bits."""
+        """Measure the noise of each layer alone at 4 bits."""
         known = {name for name, _ in self.trials.known.integers}
         layers = [op for op in self.trials.work.graph.ops if op.name in known]
-        step, found = self.track("measuring layers", len(layers)), {}
+        step, candidates = self.track("measuring layers", len(layers)), {}
         for op in layers:
             alone = {op.name: SCHEMES[NIBBLES]}
             weights = weight_constant(op)
             size = 0 if weights is None else int(np.prod(weights.dims))
             noise = self.trials.judge.distance(self.trials.network(alone, alone)).noise
-            found[op.name] = Candidate(noise, size)
+            candidates[op.name] = Candidate(noise, size)
             step(1)
-        return found
+        return candidates
 
     def _estimate(self, steps: Sequence[Allocation], progress: Progress, place: int) -> float:
         """Estimate the drop of one of the allocations, by a network put together."""
@@ -178,10 +178,10 @@ def path(candidates: Mapping[str, Candidate]) -> list[Allocation]:
 
 
 def around(graph: Graph, layers: Allocation) -> dict[Op, LayerFormat]:
-    """Give operators without weights the most that is in front of them."""
-    found: dict[Op, LayerFormat] = {}
+    """Choose for operators without weights the widest format in front of them."""
+    formats: dict[Op, LayerFormat] = {}
     for op in graph.ops:
         makers = [v.producer.op for v in op.operands if v is not None and v.producer is not None]
-        places = [LADDER.index(found[maker]) for maker in makers if maker in found]
-        found[op] = layers.get(op.name) or LADDER[max([1, *places])]
-    return found
+        places = [LADDER.index(formats[maker]) for maker in makers if maker in formats]
+        formats[op] = layers.get(op.name) or LADDER[max([1, *places])]
+    return formats

@@ -22,7 +22,7 @@ _TRIES = 1000
 
 
 def dominates(objectives: Objectives) -> NDArray[np.bool_]:
-    """Tell of each pair whether the first dominates the second: nowhere worse, somewhere better.
+    """Check for each pair whether the first dominates the second: nowhere worse, somewhere better.
 
     ``objectives`` are [n, m], the result is [n, n].
     """
@@ -36,12 +36,12 @@ def fronts(objectives: Objectives) -> list[Indices]:
     """
     above = dominates(objectives)
     left = np.ones(len(objectives), bool)
-    found = []
+    sorted_fronts = []
     while left.any():
         now = np.flatnonzero(left & ~above[left].any(0))
-        found.append(now)
+        sorted_fronts.append(now)
         left[now] = False
-    return found
+    return sorted_fronts
 
 
 def undominated(objectives: Objectives) -> Indices:
@@ -62,20 +62,18 @@ def crowding(objectives: Objectives) -> NDArray[np.float64]:
     """Measure how alone each candidate [n, m] is: the sum over the objectives of the distance
     between its two neighbours as a share of the range; infinite at the ends.
     """
-    found = np.zeros(len(objectives))
+    distances = np.zeros(len(objectives))
     for column in objectives.T:
         order = np.argsort(column, kind="stable")
         values = column[order]
         span = float(values[-1] - values[0]) or 1.0
-        found[order[[0, -1]]] = np.inf
-        found[order[1:-1]] += (values[2:] - values[:-2]) / span
-    return found
+        distances[order[[0, -1]]] = np.inf
+        distances[order[1:-1]] += (values[2:] - values[:-2]) / span
+    return distances
 
 
 def best(objectives: Objectives, count: int) -> Indices:
-    """Choose so many candidates [n, m]: front after front, of the last one those that are most
-    alone.
-    """
+    """Choose ``count`` candidates [n, m]: front after front, of the last one the most isolated."""
     chosen: list[int] = []
     for front in fronts(objectives):
         room = count - len(chosen)
@@ -114,14 +112,14 @@ def hypervolume(objectives: Objectives, reference: Sequence[float]) -> float:
 
 def hypervolumes(objectives: Objectives, reference: Sequence[float]) -> list[float]:
     """Measure the volume that the first candidate [n, m] dominates, the first two, and so on."""
-    found, front = [0.0], objectives[:0]
+    volumes, front = [0.0], objectives[:0]
     for one in objectives:
         if (front <= one).all(1).any():
-            found.append(found[-1])
+            volumes.append(volumes[-1])
             continue
         front = np.concatenate([front[~(one <= front).all(1)], one[None]])
-        found.append(hypervolume(front, reference))
-    return found[1:]
+        volumes.append(hypervolume(front, reference))
+    return volumes[1:]
 
 
 def anything(genes: Genes) -> bool:
@@ -200,7 +198,7 @@ class Nsga2:
         return tuple(d if n else c for c, d, n in zip(crossed, drawn, anew, strict=True))
 
     def _mutated(self, random: np.random.Generator, count: int) -> NDArray[np.bool_]:
-        """Say which genes change: [count]."""
+        """Draw the genes that change: [count]."""
         chance = 1 / count if self.mutation is None else self.mutation
         if not self.single:
             return np.asarray(random.random(count) < chance)

@@ -58,18 +58,18 @@ class SearchOptions:
     devices: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what there is not."""
+        """Refuse unknown options, and numbers out of their range."""
         object.__setattr__(self, "options", read_options(self.options))
         words = read_options(self.fixed.values())
         object.__setattr__(self, "fixed", dict(zip(self.fixed, words, strict=True)))
         for name in ("evaluations", "files", "calibration", "judges", "few", "workers"):
-            found = getattr(self, name)
-            if found is not None and found < 1:
-                raise QuantizeError(f"{name} is {found}: at least 1 is needed")
+            number = getattr(self, name)
+            if number is not None and number < 1:
+                raise QuantizeError(f"{name} is {number}: at least 1 is needed")
         for name in ("minutes", "max_size", "max_us"):
-            found = getattr(self, name)
-            if found is not None and not found > 0:
-                raise QuantizeError(f"{name} is {found}: more than 0 is needed")
+            number = getattr(self, name)
+            if number is not None and not number > 0:
+                raise QuantizeError(f"{name} is {number}: more than 0 is needed")
         check_drop(self.target_drop)
         if self.seed < 0:
             raise QuantizeError(f"seed is {self.seed}: at least 0 is needed")
@@ -102,7 +102,7 @@ class SearchOptions:
         return Budget(self.evaluations, _MINUTES if unlimited else self.minutes, self.files)
 
     def settings(self) -> dict[str, Any]:
-        """List what another search would be found with: no budget, bounds, finish or runners."""
+        """List the settings that tell searches apart: no budget, bounds, finish or runners."""
         names = ("objectives", "options", "tied", "few", "seed")
-        found = {**{n: getattr(self, n) for n in names}, "fixed": dict(self.fixed)}
-        return found | ({"devices": list(map(str, self.read_devices))} if self.devices else {})
+        settings = {**{n: getattr(self, n) for n in names}, "fixed": dict(self.fixed)}
+        return settings | ({"devices": list(map(str, self.read_devices))} if self.devices else {})

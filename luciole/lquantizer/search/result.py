@@ -59,8 +59,8 @@ class SearchResult:
     """What drops count; empty where nobody asked for them."""
 
     def hypervolumes(self) -> list[float]:
-        """Say after each evaluation how much of the box up to the float network's bytes, time and a
-        loss of 1 is dominated: from 0 to 1.
+        """Measure after each evaluation the dominated share of the box up to the float network's
+        bytes, time and a loss of 1.
         """
         end = corner(self.float_network.sum, self.objectives)
         points = np.array([values_of(one.sum, self.objectives) for one in self.evaluated]) / end
@@ -79,15 +79,15 @@ class SearchResult:
         return any(file.found.before is not None for file in self.front)
 
     def _row(self, file: FrontFile) -> list[str]:
-        found = file.found
-        before = [] if found.before is None else _figures(found.before)
-        widths = " ".join(found.candidate)
-        costs = [f"{cost:,.0f}" for cost in found.costs.values()]
-        figures = [*_figures(found), *self._drop(found), *before, *costs]
-        return [file.path.name, f"{found.bytes:,}", *figures, widths]
+        network = file.found
+        before = [] if network.before is None else _figures(network.before)
+        widths = " ".join(network.candidate)
+        costs = [f"{cost:,.0f}" for cost in network.costs.values()]
+        figures = [*_figures(network), *self._drop(network), *before, *costs]
+        return [file.path.name, f"{network.bytes:,}", *figures, widths]
 
     def _drop(self, one: Found) -> list[str]:
-        """Write what a network loses in the unit that was asked for."""
+        """Write a network's loss in the unit that was asked for."""
         if not self.unit:
             return []
         return ["" if one.drop is None else f"{one.drop:.4g}"]

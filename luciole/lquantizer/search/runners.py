@@ -69,7 +69,7 @@ class InProcess:
         return attempted(key, self._work, task, "here")
 
     def close(self) -> None:
-        """Forget what waits."""
+        """Forget the tasks that wait."""
         self._waiting.clear()
 
 

@@ -81,39 +81,46 @@ class Materials:
 class Evaluator:
     """Does tasks: layers alone, shortened fits, and full ones, whose model comes back too."""
 
-    def __init__(self, given: Materials) -> None:
-        self._given = given
-        clock = latency.measured if given.timed else None
-        model, how = given.read(given.model), (clock, given.seed, given.few)
-        self._bench = Bench(model, given.records, given.judges, self._size, *how, given.metric)
+    def __init__(self, materials: Materials) -> None:
+        self._materials = materials
+        self._bench = Bench(
+            materials.read(materials.model),
+            materials.records,
+            materials.judges,
+            self._size,
+            latency.measured if materials.timed else None,
+            materials.seed,
+            materials.few,
+            materials.metric,
+        )
 
     def _size(self, model: Model) -> int:
-        return len(self._given.write(model))
+        return len(self._materials.write(model))
 
     def __call__(self, task: Task) -> dict[str, Any]:
         """Do a task of plain values, with a result of plain values."""
         if task["stage"] == "alone":
-            found = self._bench.alone(task["layer"], task["options"])
-            return {"alone": [asdict(one) for one in found]}
+            layers = self._bench.alone(task["layer"], task["options"])
+            return {"alone": [asdict(one) for one in layers]}
         if is_finish(task["stage"]):
             return self._finished(task)
-        space, candidate, ways = self._given.space, task["candidate"], task.get("ways")
+        space, candidate, ways = self._materials.space, task["candidate"], task.get("ways")
         by_layer = None if ways is None else dict(zip(space.learned(candidate), ways, strict=True))
         result = self._bench.fit(space.by_layer(candidate), by_layer)
         return self._judged(result.model, kept=task["stage"] == "fitted")
 
     def _finished(self, task: Task) -> dict[str, Any]:
         """Fit a candidate in full and fine-tune it."""
-        training = self._given.training
+        training = self._materials.training
         assert training is not None, "who asks for training gives records for it"
-        chosen = self._given.space.by_layer(task["candidate"])
+        chosen = self._materials.space.by_layer(task["candidate"])
         model = finished(self._bench, chosen, training, Finish.parse(task["stage"]))
         return self._judged(model, kept=True)
 
     def _judged(self, model: Model, *, kept: bool) -> dict[str, Any]:
         """Judge a candidate by its file: its bytes are read back, and returned where kept."""
-        content = self._given.write(model)
-        figures = self._bench.figures(self._given.read(content), len(content))
+        content = self._materials.write(model)
+        figures = self._bench.figures(self._materials.read(content), len(content))
         return {"figures": asdict(figures), "model": content if kept else None}
 
 
@@ -146,7 +153,7 @@ class Goal:
         return LATENCY in self.objectives or self.max_us is not None
 
     def allows(self, size: float, us: float) -> bool:
-        """Tell whether a network keeps to the bounds."""
+        """Check whether a network keeps to the bounds."""
         small = self.max_size is None or size <= self.max_size
         return small and (self.max_us is None or us <= self.max_us)
 
@@ -226,9 +233,9 @@ class Search:
         Raises LostError where the cluster is gone, QuantizeError where nothing can be evaluated.
         """
         self._measure(runner)
-        more = self.devices.more
         self._alone = [
-            replace(one, costs=more(one.layer, one.option)) for one in self.storage.alone()
+            replace(one, costs=self.devices.excess(one.layer, one.option))
+            for one in self.storage.alone()
         ]
         self._table = Table.of(self.space, self._alone)
         self._ways = {(one.layer, one.option): intern(one.way) for one in self._alone}
@@ -236,7 +243,7 @@ class Search:
             self._evolve(runner)
         except KeyboardInterrupt:
             self.say("interrupted: the files of the front are still made")
-        evaluated = self._found("shortened")
+        evaluated = self._evaluated("shortened")
         if not evaluated:
             raise QuantizeError(next(iter(self.storage.errors()), "nothing was evaluated"))
         unreached = self._unreached()
@@ -246,7 +253,7 @@ class Search:
         known = {one.candidate: one for one in evaluated}
         greedy = [known[c] for c in self._greedy() if c in known]
         self._fit(runner, self._chosen(evaluated))
-        fitted = [one for one in self._found("fitted") if self.goal.allows(one.bytes, one.us)]
+        fitted = [one for one in self._evaluated("fitted") if self.goal.allows(one.bytes, one.us)]
         whole = {one.candidate: one for one in fitted}
         uniform = {name: whole[c] for name, c in self._uniform().items() if c in whole}
         failed = len(self.storage.in_state("shortened", "failed"))
@@ -275,7 +282,7 @@ class Search:
     def _evolve(self, runner: Runner) -> None:
         """Give candidates until the budget ends; those that were under way come first."""
         evolution = Nsga2(self._choices(), self._start(), seed=self.seed, allowed=self._allowed)
-        for one in self._found("shortened"):
+        for one in self._evaluated("shortened"):
             self._tell(evolution, one)
         open_ = self.storage.in_state("shortened", "running")
         for candidate in (*open_, *self.storage.in_state("shortened", "failed")):
@@ -284,7 +291,7 @@ class Search:
         drive(runner, self._candidates(evolution, open_), progress.ended)
 
     def _tell(self, evolution: Nsga2, one: Found) -> None:
-        """Let a network be a parent, unless it does not keep to the bounds."""
+        """Add a network to the parents, unless it does not keep to the bounds."""
         if self.goal.allows(one.bytes, one.us):
             evolution.tell(one.candidate, one.values(self.goal.objectives))
         else:
@@ -295,20 +302,22 @@ class Search:
     ) -> Iterator[tuple[str, Task]]:
         """Yield candidates to evaluate, as evaluations before them allow."""
         begun, waiting = time.monotonic(), list(open_)
-        given = len(self._found("shortened")) + len(self.storage.in_state("shortened", "failed"))
-        while not self._is_over(given, begun):
-            found = waiting.pop(0) if waiting else evolution.ask()
-            if found is None:
+        count = len(self._evaluated("shortened")) + len(
+            self.storage.in_state("shortened", "failed")
+        )
+        while not self._is_over(count, begun):
+            options = waiting.pop(0) if waiting else evolution.ask()
+            if options is None:
                 return
-            candidate = tuple(map(str, found))
-            given += 1
+            candidate = tuple(map(str, options))
+            count += 1
             self.storage.begin("shortened", candidate)
             yield key_of(candidate), self._task("shortened", candidate)
 
-    def _is_over(self, given: int, begun: float) -> bool:
+    def _is_over(self, count: int, begun: float) -> bool:
         most, minutes = self.budget.evaluations, self.budget.minutes
         late = minutes is not None and time.monotonic() - begun > 60 * minutes
-        return late or (most is not None and given >= most)
+        return late or (most is not None and count >= most)
 
     def _task(self, stage: Stage, candidate: Candidate) -> Task:
         task: dict[str, Any] = {"stage": stage, "candidate": candidate}
@@ -366,13 +375,13 @@ class Search:
         of int8 weights.
         """
         options = dict.fromkeys(option for gene in self.space.genes for option in gene.options)
-        found: dict[str, Candidate] = {}
+        candidates: dict[str, Candidate] = {}
         for option in options:
             ends = DYNAMIC if is_learned(option) and DYNAMIC in options else None
             candidate = self.space.uniform(option, ends)
             if option != UNCHANGED and candidate is not None:
-                found[option] = candidate
-        return found
+                candidates[option] = candidate
+        return candidates
 
     def _greedy(self) -> list[Candidate]:
         """Widen layer by layer, inputs as wide as weights, as ``auto_bits`` once did."""
@@ -386,24 +395,24 @@ class Search:
         return self.goal.allows(self.float_bytes + one.bytes, self.float_us + one.us)
 
     # ------------------------------------------------------------------ the front in full
-    def _found(self, stage: Stage) -> list[Found]:
-        """List what was evaluated; times are sums of single layers'."""
-        return [self.entered(*found) for found in self.storage.found(stage)]
+    def _evaluated(self, stage: Stage) -> list[Found]:
+        """List the networks that were evaluated; times are sums of single layers'."""
+        return [self.entered(*row) for row in self.storage.found(stage)]
 
     def entered(self, candidate: Candidate, figures: Mapping[str, Any]) -> Found:
-        """Add what single layers say of a candidate's times to its figures."""
+        """Add a candidate's times, as sums of single layers', to its figures."""
         one = self._table.sum(candidate)
         costs = {name: all_ + one.costs[name] for name, all_ in self.float_costs.items()}
         return Found(candidate, us=self.float_us + one.us, costs=costs, **figures)
 
-    def front_of(self, found: Sequence[Found]) -> list[Found]:
-        """Leave those out that others are better than; from the smallest to the largest."""
-        best = undominated(self._values(found))
-        return sorted((found[i] for i in best), key=lambda one: one.bytes)
+    def front_of(self, networks: Sequence[Found]) -> list[Found]:
+        """Leave out networks that others dominate; from the smallest to the largest."""
+        best = undominated(self._values(networks))
+        return sorted((networks[i] for i in best), key=lambda one: one.bytes)
 
     def _chosen(self, evaluated: Sequence[Found]) -> list[Candidate]:
-        """Choose what is fitted in full: twice as many as are wanted, for that changes their order,
-        and the uniform networks, so that no file is worse than one of them.
+        """Choose the candidates to fit in full: twice as many as files, for a fit changes their
+        order, and the uniform networks, so that no file is worse than one of them.
         """
         allowed = [one for one in evaluated if self.goal.allows(one.bytes, one.us)] or evaluated
         names = set(self._uniform().values())
@@ -414,8 +423,8 @@ class Search:
     def _thinned(
         self, front: Sequence[Found], count: int, uniform: Iterable[Found] = ()
     ) -> list[Found]:
-        """Keep so many networks that dominate most of the box up to the float network, among them
-        the most accurate one, and for each uniform network one that is as good.
+        """Keep the ``count`` networks that dominate most of the box up to the float network, among
+        them the most accurate one, and for each uniform network one that is as good.
         """
         names = self.goal.objectives
         points = np.array([values_of(one.sum, names) for one in front])
@@ -429,8 +438,8 @@ class Search:
     def _whole(self) -> Sum:
         return Sum((), 0.0, self.float_bytes, self.float_us, self.float_costs)
 
-    def _values(self, found: Sequence[Found]) -> Objectives:
-        rows = [one.values(self.goal.objectives) for one in found]
+    def _values(self, networks: Sequence[Found]) -> Objectives:
+        rows = [one.values(self.goal.objectives) for one in networks]
         return np.array(rows).reshape(len(rows), len(self.goal.objectives))
 
     def _fit(self, runner: Runner, chosen: Sequence[Candidate]) -> None:
@@ -475,7 +484,7 @@ class _Progress:
 
 
 def tasks_of(space: Space) -> Iterator[dict[str, Any]]:
-    """Yield what measures each layer alone; options with equally wide weights are one task."""
+    """Yield the tasks that measure each layer alone; options with equally wide weights are one."""
     for gene in space.genes:
         learned = [option for option in gene.options if is_learned(option)]
         widths = sorted({parse(option).weights for option in learned})
@@ -526,11 +535,11 @@ def greedy(table: Table) -> list[Candidate]:
         learned = [] if gene.is_end else [option for option in _TIED if option in row]
         ladders.append(learned or [UNCHANGED if UNCHANGED in row else gene.options[-1]])
     place = [0] * len(ladders)
-    found = [_at(ladders, place)]
+    candidates = [_at(ladders, place)]
     while gains := _gains(table, ladders, place):
         place[max(gains, key=gains.__getitem__)] += 1
-        found.append(_at(ladders, place))
-    return found[:: max(1, len(found) // 6)]
+        candidates.append(_at(ladders, place))
+    return candidates[:: max(1, len(candidates) // 6)]
 
 
 def _at(ladders: Sequence[Sequence[str]], place: Sequence[int]) -> Candidate:
@@ -540,17 +549,17 @@ def _at(ladders: Sequence[Sequence[str]], place: Sequence[int]) -> Candidate:
 def _gains(
     table: Table, ladders: Sequence[Sequence[str]], place: Sequence[int]
 ) -> dict[int, float]:
-    """Say by gene what its next step takes away for each byte."""
-    found = {}
+    """Compute for each gene the loss that its next step saves for each byte."""
+    gains = {}
     for gene, (ladder, at) in enumerate(zip(ladders, place, strict=True)):
         if at + 1 < len(ladder):
             now, then = table.rows[gene][ladder[at]], table.rows[gene][ladder[at + 1]]
-            found[gene] = (now.loss - then.loss) / max(then.bytes - now.bytes, 1)
-    return found
+            gains[gene] = (now.loss - then.loss) / max(then.bytes - now.bytes, 1)
+    return gains
 
 
 def _beyond(evaluated: Sequence[Found]) -> str:
-    """Say that bounds are too narrow, and what there is."""
+    """Write that bounds are too narrow, with the smallest and the fastest network."""
     size, us = min(one.bytes for one in evaluated), min(one.us for one in evaluated)
     fastest = f", the fastest {us:.0f} us" if us else ""
     return f"no network keeps to the bounds: the smallest one has {size:,} bytes{fastest}"

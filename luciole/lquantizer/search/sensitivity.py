@@ -98,22 +98,22 @@ class Sensitivity:
         """
         most = max((layer.only.noise for layer in self.layers), default=0.0)
         head = ("layer", "", "only it", "its weights", "its tensors", "all but it")
-        found: list[tuple[str, ...]] = [head]
+        rows: list[tuple[str, ...]] = [head]
         for layer in self.layers:
             length = round(_BAR * layer.only.noise / most) if most > 0 else 0
             losses = (layer.only, layer.weights, layer.activations, layer.others)
             texts = [_text(loss) for loss in losses]
-            found.append((layer.short, "\u2588" * length, *texts))
-        return found
+            rows.append((layer.short, "\u2588" * length, *texts))
+        return rows
 
     def lines(self) -> list[str]:
-        """Say what the whole network loses, and what it loses without its worst layers."""
+        """Write the losses of the whole network, and without its worst layers."""
         whole = f"the whole network: {_text(self.whole)}; weights alone {_text(self.weights)}"
-        found = [f"{whole}, tensors alone {_text(self.activations)}"]
+        lines = [f"{whole}, tensors alone {_text(self.activations)}"]
         for count, loss in enumerate(self.spared, 1):
             names = ", ".join(layer.short for layer in self.layers[:count])
-            found.append(f"with {names} float: {_text(loss)}")
-        return found
+            lines.append(f"with {names} float: {_text(loss)}")
+        return lines
 
 
 def _text(loss: Lost) -> str:
@@ -186,7 +186,7 @@ def _named(graph: Graph, schemes: Mapping[str, Scheme]) -> dict[Op, Scheme]:
 def sensitivity(
     model: Model, records: Records, options: UniformOptions, track: Track | None = None
 ) -> Sensitivity:
-    """Measure what each layer of a float network loses in a scheme; the model stays as it is.
+    """Measure the loss by each layer of a float network in a scheme; the model stays as it is.
 
     ``records`` are unlabelled samples by input name, the first axis counting them. Raises
     QuantizeError for schemes that learn nothing from them, and as ``quantize_uniform`` does.
@@ -216,16 +216,17 @@ def _measured(
         schemes, stored = (dict.fromkeys(names, options.types) for names in (rounded, weights))
         return Lost.by(trials.judge, trials.network(schemes, stored))
 
-    found = Sensitivity(options.word, lost(names, layers), lost([], layers), lost(names, []))
+    result = Sensitivity(options.word, lost(names, layers), lost([], layers), lost(names, []))
     short = short_names(layers)
     for name in layers:
         rest = [other for other in names if other != name]
-        own = (lost([name], [name]), lost([], [name]), lost([name], []))
-        found.layers.append(LayerSensitivity(name, short[name], *own, lost(rest, rest)))
+        only, weights, tensors = lost([name], [name]), lost([], [name]), lost([name], [])
+        others = lost(rest, rest)
+        result.layers.append(LayerSensitivity(name, short[name], only, weights, tensors, others))
         step(1)
-    found.layers.sort(key=lambda layer: -layer.only.noise)
+    result.layers.sort(key=lambda layer: -layer.only.noise)
     for count in range(1, min(_SPARED, len(layers) - 1) + 1):
-        worst = {layer.name for layer in found.layers[:count]}
+        worst = {layer.name for layer in result.layers[:count]}
         rest = [other for other in names if other not in worst]
-        found.spared.append(lost(rest, rest))
-    return found
+        result.spared.append(lost(rest, rest))
+    return result

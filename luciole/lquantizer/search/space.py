@@ -31,7 +31,7 @@ Candidate = tuple[str, ...]
 
 
 def is_learned(option: str) -> bool:
-    """Tell options with learned levels, such as levels:w2a4, from others."""
+    """Check whether an option is of learned levels, such as levels:w2a4."""
     return option in LEARNED_OPTIONS
 
 
@@ -85,16 +85,16 @@ class Space:
         """Give every layer one option, and those that are spared by default another; None where
         they do not all have it.
         """
-        wanted = [ends if ends and gene.is_end else option for gene in self.genes]
-        found = [
+        asked = [ends if ends and gene.is_end else option for gene in self.genes]
+        candidate = [
             gene.options[0] if len(gene.options) == 1 else one
-            for gene, one in zip(self.genes, wanted, strict=True)
+            for gene, one in zip(self.genes, asked, strict=True)
         ]
-        fits = all(one in gene.options for gene, one in zip(self.genes, found, strict=True))
-        return tuple(found) if fits else None
+        fits = all(one in gene.options for gene, one in zip(self.genes, candidate, strict=True))
+        return tuple(candidate) if fits else None
 
     def by_layer(self, candidate: Candidate) -> dict[str, str]:
-        """Say which option each layer gets, by its name."""
+        """Return each layer's option, by its name."""
         pairs = zip(self.genes, candidate, strict=True)
         return {name: option for gene, option in pairs for name in gene.layers}
 
@@ -128,13 +128,13 @@ def recipe(chosen: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _genes(graph: Graph, options: Sequence[str]) -> list[Gene]:
-    """Find what each layer can become by its operator."""
+    """Make a gene of each layer, with the options that its operator has."""
     every = Config(all_layers=True)
     groups, _ = find_groups(graph, every)
     spared = {name for group in find_groups(graph, Config())[0] for name in group.names}
     learned = {name: group.names for group in groups for name in group.names}
     uniform = tuple(option for option in options if not is_learned(option))
-    found: list[Gene] = []
+    genes: list[Gene] = []
     for op in graph.ops:
         weights = weight_constant(op) if has_weights(op) else None
         if weights is None or weights.dtype != TensorType.FLOAT32:
@@ -142,8 +142,8 @@ def _genes(graph: Graph, options: Sequence[str]) -> list[Gene]:
         names = tuple(learned.get(op.name, (op.name,)))
         allowed = tuple(options) if op.name in learned else uniform
         if names[0] == op.name and allowed:
-            found.append(Gene(names, allowed, op.name not in spared, names[:1]))
-    return found
+            genes.append(Gene(names, allowed, op.name not in spared, names[:1]))
+    return genes
 
 
 def tied_genes(genes: Sequence[Gene], patterns: Iterable[str]) -> list[Gene]:
@@ -151,9 +151,9 @@ def tied_genes(genes: Sequence[Gene], patterns: Iterable[str]) -> list[Gene]:
 
     Raises QuantizeError for a pattern without layers, and for layers without a common option.
     """
-    found = list(genes)
+    tied = list(genes)
     for pattern in patterns:
-        members = _matching(found, pattern)
+        members = _matching(tied, pattern)
         together = [option for option in members[0].options if _all_have(members, option)]
         if not together:
             which = ", ".join(gene.layers[0] for gene in members)
@@ -161,10 +161,10 @@ def tied_genes(genes: Sequence[Gene], patterns: Iterable[str]) -> list[Gene]:
         names = tuple(name for gene in members for name in gene.layers)
         measured = tuple(name for gene in members for name in gene.measured)
         whole = Gene(names, tuple(together), all(g.is_end for g in members), measured)
-        place = found.index(members[0])
-        found = [gene for gene in found if gene not in members]
-        found.insert(place, whole)
-    return found
+        place = tied.index(members[0])
+        tied = [gene for gene in tied if gene not in members]
+        tied.insert(place, whole)
+    return tied
 
 
 def _all_have(genes: Sequence[Gene], option: str) -> bool:
@@ -176,25 +176,25 @@ def fixed_genes(genes: Sequence[Gene], fixed: Mapping[str, str]) -> list[Gene]:
 
     Raises QuantizeError for a pattern without layers, and for an option that a layer cannot have.
     """
-    found = list(genes)
+    chosen = list(genes)
     for pattern, option in fixed.items():
-        for gene in _matching(found, pattern):
+        for gene in _matching(chosen, pattern):
             if is_learned(option) and not any(map(is_learned, gene.options)):
                 raise QuantizeError(f"layer {gene.layers[0]!r} has no form with learned levels")
-            found[found.index(gene)] = replace(gene, options=(option,))
-    return found
+            chosen[chosen.index(gene)] = replace(gene, options=(option,))
+    return chosen
 
 
 def _matching(genes: Sequence[Gene], pattern: str) -> list[Gene]:
     """Find genes by a shell pattern for the whole or short name of one of their layers."""
     names = [name for gene in genes for name in gene.layers]
     short = short_names(names)
-    found = [
+    matches = [
         gene
         for gene in genes
         if any(fnmatchcase(n, pattern) or fnmatchcase(short[n], pattern) for n in gene.layers)
     ]
-    if not found:
+    if not matches:
         known = ", ".join(short.values())
         raise QuantizeError(f"{pattern!r} matches no layer; the layers are {known}")
-    return found
+    return matches

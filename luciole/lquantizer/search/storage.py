@@ -62,17 +62,17 @@ class Storage:
                 self._identify(key, value)
 
     def _identify(self, key: str, value: str) -> None:
-        found = self._db.execute("select value from study where key=?", (key,)).fetchone()
-        if found is None:
+        row = self._db.execute("select value from study where key=?", (key,)).fetchone()
+        if row is None:
             self._db.execute("insert into study values (?, ?)", (key, value))
-        elif found[0] != value:
+        elif row[0] != value:
             raise QuantizeError(
                 f"{self.path} is of a search with {_OTHER[key]}: take another folder, or remove it"
             )
 
     @contextmanager
     def _named(self) -> Iterator[None]:
-        """Say of which file an error is."""
+        """Name the file in errors."""
         try:
             yield
         except sqlite3.Error as error:
@@ -97,13 +97,13 @@ class Storage:
         self._run("insert into study values (?, ?)", key, str(value))
         return value
 
-    def add_alone(self, found: Alone) -> None:
-        """Keep what was measured of one layer."""
-        row = tuple(asdict(found)[n] for n in ("layer", "option", "bytes", "loss", "us", "way"))
+    def add_alone(self, measured: Alone) -> None:
+        """Keep the figures of one layer."""
+        row = tuple(asdict(measured)[n] for n in ("layer", "option", "bytes", "loss", "us", "way"))
         self._run("insert or replace into layer values (?, ?, ?, ?, ?, ?)", *row)
 
     def alone(self) -> list[Alone]:
-        """Read what was measured of single layers."""
+        """Read the figures of single layers."""
         rows = self._run("select layer, option, bytes, loss, us, way from layer order by rowid")
         with self._named():
             return [stored.alone_of(row) for row in rows]
@@ -129,7 +129,7 @@ class Storage:
         worker: str,
         model: bytes | None = None,
     ) -> None:
-        """Keep what a candidate was found to be."""
+        """Keep a candidate's figures."""
         self._run(
             "update evaluation set state='done', figures=?, seconds=?, worker=?, model=? "
             "where stage=? and candidate=?",
@@ -151,7 +151,7 @@ class Storage:
         )
 
     def found(self, stage: Stage) -> list[tuple[Candidate, dict[str, Any]]]:
-        """List what was evaluated, in the order in which it was given."""
+        """List the candidates that were evaluated, in the order in which they were begun."""
         rows = self._run(
             "select candidate, figures from evaluation where stage=? and state='done' "
             "order by number",
@@ -223,7 +223,7 @@ def opened(
 
 
 def _hint(error: sqlite3.Error) -> str:
-    """Say what to do where there is no room."""
+    """Advise on a disk that is full, empty for other errors."""
     name: str = getattr(error, "sqlite_errorname", "")  # not where Python itself refuses
     if name != "SQLITE_FULL" and "IOERR" not in name:
         return ""

@@ -55,9 +55,7 @@ def candidate_of(text: object, choices: Sequence[Sequence[str]] | None) -> Candi
 
 
 def figures_of(text: object, named: Collection[str] = ()) -> dict[str, Any]:
-    """Read what a candidate was found to be: bytes, loss, agreement, and costs where they have
-    names.
-    """
+    """Read a candidate's figures: bytes, loss, agreement, and costs where they have names."""
     figures = _json(text)
     if not isinstance(figures, dict) or figures.keys() - {"costs", "drop"} != _FIGURES:
         raise ValueError("figures are not those of a candidate")
@@ -72,14 +70,14 @@ def figures_of(text: object, named: Collection[str] = ()) -> dict[str, Any]:
 
 
 def alone_of(row: Sequence[object]) -> Alone:
-    """Read what was measured of one layer."""
-    layer, option, size, loss, us, way = row
-    if not (isinstance(layer, str) and isinstance(option, str) and isinstance(way, str)):
+    """Read the figures of one layer."""
+    layer, option, size, loss, us, coding = row
+    if not (isinstance(layer, str) and isinstance(option, str) and isinstance(coding, str)):
         raise ValueError("a layer's row has no names")
     if type(size) is not int or not isinstance(loss, float) or not isinstance(us, float):
         raise ValueError("a layer's figures are no numbers")
-    Coding.parse(way)  # raises ValueError
-    return Alone(layer, option, size, loss, us, way)
+    Coding.parse(coding)  # raises ValueError
+    return Alone(layer, option, size, loss, us, coding)
 
 
 def model_of(blob: object) -> bytes:

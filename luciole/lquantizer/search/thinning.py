@@ -76,7 +76,7 @@ def _least_missed(
 def _alone(
     objectives: Objectives, reference: Sequence[float], stays: NDArray[np.bool_], one: int
 ) -> float:
-    """Measure what a candidate dominates and no other one does."""
+    """Measure the volume that one candidate alone dominates."""
     others = stays.copy()
     others[one] = False
     shared = np.maximum(objectives[others], objectives[one])

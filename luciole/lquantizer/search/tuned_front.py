@@ -11,11 +11,11 @@ from luciole.lquantizer.search.runners import Outcome, Runner, Task
 from luciole.lquantizer.search.search import Found, Search, Searched, candidate_of, drive, key_of
 
 
-def finish_front(search: Search, runner: Runner, found: Searched, finish: Finish) -> Searched:
+def finish_front(search: Search, runner: Runner, searched: Searched, finish: Finish) -> Searched:
     """Fine-tune a front's networks that are not yet, and keep of them those that none beats; what
     each was before is ``Found.before``.
     """
-    stage, start = finish.stage, {one.candidate: one for one in found.front}
+    stage, start = finish.stage, {one.candidate: one for one in searched.front}
     known = {candidate for candidate, _ in search.storage.found(stage)}
     missing = [candidate for candidate in start if candidate not in known]
     step = search.track("fine-tuning the front", len(missing))
@@ -31,7 +31,7 @@ def finish_front(search: Search, runner: Runner, found: Searched, finish: Finish
 
     drive(runner, tasks(), ended)
     tuned = _tuned(search, stage, list(start.values()))
-    return replace(found, front=search.front_of(tuned))
+    return replace(searched, front=search.front_of(tuned))
 
 
 def _tuned(search: Search, stage: str, start: Sequence[Found]) -> list[Found]:
@@ -44,12 +44,18 @@ def _tuned(search: Search, stage: str, start: Sequence[Found]) -> list[Found]:
 
 
 def _keep_better(search: Search, stage: str, before: Found, outcome: Outcome) -> None:
-    """Store what training made, or where that is no better or has failed, the fit."""
+    """Store the trained network, or where training made it no better or failed, the fit."""
     result: dict[str, Any] | None = outcome.result
     if result is None or not result["figures"]["loss"] < before.loss:
         why = "no better" if outcome.error is None else outcome.error
         search.say(f"{' '.join(before.candidate)}: stays as it was fitted: {why}")
         figures = {"bytes": before.bytes, "loss": before.loss, "agreement": before.agreement}
         result = {"figures": figures, "model": search.storage.model("fitted", before.candidate)}
-    how = (outcome.seconds, outcome.worker)
-    search.storage.done(stage, before.candidate, result["figures"], *how, result["model"])
+    search.storage.done(
+        stage,
+        before.candidate,
+        result["figures"],
+        outcome.seconds,
+        outcome.worker,
+        result["model"],
+    )

@@ -83,8 +83,8 @@ class Batches:
         """Return class numbers, zeros where there are none."""
         if self.labels is None:
             return np.zeros(len(places), np.int64)
-        found: Array = self.labels[places % self.count]
-        return found
+        labels: Array = self.labels[places % self.count]
+        return labels
 
 
 def in_parts(places: Array) -> Iterator[Array]:
@@ -122,7 +122,7 @@ def mixed(inputs: Sequence[Array], share: float, generator: np.random.Generator)
 
 
 def _can_mix(graph: Graph) -> bool:
-    """Tell whether a teacher says something of mixed records: it tells classes apart, by floats."""
+    """Check whether a teacher can judge mixed records: it tells classes apart, by floats."""
     floats = all(value.dtype == TensorType.FLOAT32 for value in graph.inputs)
     return floats and all(head_of(value).is_logits for value in graph.outputs)
 
@@ -139,7 +139,7 @@ def _prepared(array: Array, name: str, dtype: np.dtype[np.generic]) -> Array:
 def _check_images(inputs: list[Array]) -> None:
     for array in inputs:
         if array.ndim != 4:
-            found = list(array.shape[1:])
+            extents = list(array.shape[1:])
             raise QuantizeError(
-                f"shift and mirror need images [height, width, channels], records are {found}"
+                f"shift and mirror need images [height, width, channels], records are {extents}"
             )

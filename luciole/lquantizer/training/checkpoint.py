@@ -36,7 +36,7 @@ class State:
 
 
 def fingerprint(models: Iterable[Model]) -> str:
-    """Digest what tells models apart: their operators, shapes and constants."""
+    """Digest the operators, shapes and constants of models."""
     digest = hashlib.sha256()
     for model in models:
         for op in model.graph.ops:
@@ -49,7 +49,7 @@ def fingerprint(models: Iterable[Model]) -> str:
 
 
 def fingerprint_of_data(arrays: Iterable[Array | None]) -> str:
-    """Digest what tells records apart."""
+    """Digest records: their types, shapes and numbers."""
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(b"none" if array is None else f"{array.dtype} {array.shape}".encode())
@@ -73,7 +73,7 @@ def save(path: Path, identity: dict[str, str], state: State) -> None:
 
 
 def load(path: Path, identity: dict[str, str]) -> State:
-    """Read what ``save`` wrote; ``identity`` says by name what must be the same as then.
+    """Read a file of ``save``; ``identity`` are the digests, by name, that must be the same.
 
     Raises LucioleError for a file that is none, or that belongs to another model, other records or
     other settings.
@@ -82,17 +82,17 @@ def load(path: Path, identity: dict[str, str]) -> State:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         information = parse_json(str(arrays.pop(_INFORMATION)))
-        found = information["version"]
+        version = information["version"]
         history = [Epoch(**epoch) for epoch in information["history"]]
         best_epoch, rate = int(information["best_epoch"]), float(information.get("rate", 1.0))
     except OSError as error:
         raise LucioleError(f"checkpoint {path}: {error.strerror or error}") from None
     except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile):
         raise LucioleError(f"checkpoint {path}: it was not written by a fine-tuning") from None
-    if found != VERSION:
-        raise LucioleError(f"checkpoint {path}: its version is {found}, {VERSION} is needed")
-    for what, wanted in identity.items():
-        if information.get(what) != wanted:
+    if version != VERSION:
+        raise LucioleError(f"checkpoint {path}: its version is {version}, {VERSION} is needed")
+    for what, expected in identity.items():
+        if information.get(what) != expected:
             raise LucioleError(f"checkpoint {path}: it was made with other {what}")
     return State(_under(arrays, _NOW), _under(arrays, _BEST), best_epoch, history, rate)
 

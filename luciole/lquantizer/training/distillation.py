@@ -32,7 +32,7 @@ class Head:
     is_probability: bool = False
 
     def of(self, contents: Contents) -> Tensor:
-        """Find what is compared of an output."""
+        """Return the numbers of an output that are compared: scaled, or as logarithms."""
         numbers = contents[self.value]
         if self.is_probability:
             tf = tensorflow()
@@ -122,18 +122,18 @@ def divergence(tf: TensorFlow, student: Tensor, teacher: Tensor, temperature: fl
     """Compute T^2 KL(teacher || student) of softmax(logits / T), a mean over rows (Hinton et al.
     2015).
     """
-    wanted = tf.nn.log_softmax(teacher / temperature)
-    found = tf.nn.log_softmax(student / temperature)
-    rows = tf.reduce_sum(tf.exp(wanted) * (wanted - found), -1)
+    teacher_logs = tf.nn.log_softmax(teacher / temperature)
+    student_logs = tf.nn.log_softmax(student / temperature)
+    rows = tf.reduce_sum(tf.exp(teacher_logs) * (teacher_logs - student_logs), -1)
     return tf.reduce_mean(rows) * temperature**2
 
 
 def distance(
-    tf: TensorFlow, pairs: Sequence[Pair], student: Contents, wanted: Sequence[Tensor], t: float
+    tf: TensorFlow, pairs: Sequence[Pair], student: Contents, targets: Sequence[Tensor], t: float
 ) -> Tensor:
     """Add up over outputs: divergence of distributions, mean squared error of other outputs."""
     total = 0.0
-    for pair, teacher in zip(pairs, wanted, strict=True):
+    for pair, teacher in zip(pairs, targets, strict=True):
         own = pair.student.of(student)
         if pair.student.is_logits:
             total += divergence(tf, own, teacher, t)
@@ -143,12 +143,12 @@ def distance(
 
 
 def root_distance(
-    tf: TensorFlow, pairs: Sequence[Pair], student: Contents, wanted: Sequence[Tensor]
+    tf: TensorFlow, pairs: Sequence[Pair], student: Contents, targets: Sequence[Tensor]
 ) -> Tensor:
     """Sum the root mean squared errors of outputs, of logits where they are distributions."""
     errors = [
         tf.sqrt(tf.reduce_mean(tf.square(pair.student.of(student) - teacher)) + 1e-12)
-        for pair, teacher in zip(pairs, wanted, strict=True)
+        for pair, teacher in zip(pairs, targets, strict=True)
     ]
     return tf.add_n(errors)
 
@@ -159,9 +159,9 @@ def relative_error(
     """Sum mean squared errors, each as a share of the teacher's mean square."""
     total = 0.0
     for pair in pairs:
-        wanted = pair.teacher.of(teacher)
-        error = tf.reduce_mean(tf.square(pair.student.of(student) - wanted))
-        total += error / (tf.reduce_mean(tf.square(wanted)) + 1e-12)
+        target = pair.teacher.of(teacher)
+        error = tf.reduce_mean(tf.square(pair.student.of(student) - target))
+        total += error / (tf.reduce_mean(tf.square(target)) + 1e-12)
     return total
 
 

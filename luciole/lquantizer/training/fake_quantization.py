@@ -28,17 +28,17 @@ def rounded_tensor(
 
     The zero point is rounded. With ``steps`` the limits' slopes count rounding.
     """
-    how = {"num_bits": codes.bits, "narrow_range": codes.narrow}
+    keywords = {"num_bits": codes.bits, "narrow_range": codes.narrow}
 
     @tf.custom_gradient  # type: ignore[untyped-decorator]  # TensorFlow has no types
     def straight_through(
         x: Tensor, low: Tensor, high: Tensor
     ) -> tuple[Tensor, Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]]:
-        y = tf.quantization.fake_quant_with_min_max_vars(x, low, high, **how)
+        y = tf.quantization.fake_quant_with_min_max_vars(x, low, high, **keywords)
 
         def gradient(slope: Tensor) -> tuple[Tensor, Tensor, Tensor]:
             backward = tf.quantization.fake_quant_with_min_max_vars_gradient
-            to_x, to_low, to_high = backward(slope, x, low, high, **how)
+            to_x, to_low, to_high = backward(slope, x, low, high, **keywords)
             if not steps:
                 return to_x, to_low, to_high
             rounding = tf.reduce_sum(to_x * (y - x)) / (high - low)
@@ -53,17 +53,17 @@ def rounded_rows(tf: TensorFlow, w: Tensor, high: Tensor, codes: Codes, steps: b
     """Round weights [n, o], a scale for each of o outputs, so that integers reach from minus
     ``high`` [o] to ``high``.
     """
-    how = {"num_bits": codes.bits, "narrow_range": True}
+    keywords = {"num_bits": codes.bits, "narrow_range": True}
 
     @tf.custom_gradient  # type: ignore[untyped-decorator]  # TensorFlow has no types
     def straight_through(
         w: Tensor, high: Tensor
     ) -> tuple[Tensor, Callable[[Tensor], tuple[Tensor, Tensor]]]:
-        y = tf.quantization.fake_quant_with_min_max_vars_per_channel(w, -high, high, **how)
+        y = tf.quantization.fake_quant_with_min_max_vars_per_channel(w, -high, high, **keywords)
 
         def gradient(slope: Tensor) -> tuple[Tensor, Tensor]:
             backward = tf.quantization.fake_quant_with_min_max_vars_per_channel_gradient
-            to_w, to_low, to_high = backward(slope, w, -high, high, **how)
+            to_w, to_low, to_high = backward(slope, w, -high, high, **keywords)
             to_limit = to_high - to_low
             if steps:
                 to_limit += tf.reduce_sum(to_w * (y - w), 0) / high

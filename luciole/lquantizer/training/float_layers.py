@@ -20,15 +20,15 @@ class FloatConstant(NamedTuple):
 
 def float_constants(graph: Graph, others: Collection[Op]) -> dict[Value, FloatConstant]:
     """Find the float weights and biases of all layers but others."""
-    found: dict[Value, FloatConstant] = {}
+    constants: dict[Value, FloatConstant] = {}
     for op in graph.ops:
         if op not in others:
-            found.update((constant.value, constant) for constant in _of(op))
-    return found
+            constants.update((constant.value, constant) for constant in _of(op))
+    return constants
 
 
 def _of(op: Op) -> Iterator[FloatConstant]:
-    """List what a layer has."""
+    """List a layer's float weights and bias."""
     weights = None if op.quant is None or op.quant.weight is None else weight_constant(op)
     if op.quant is None or weights is None or (array := _floats(weights)) is None:
         return

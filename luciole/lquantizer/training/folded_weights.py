@@ -49,17 +49,17 @@ class FoldedWeights(RoundedWeights):
         self,
         tf: TensorFlow,
         weights: IntegerWeights,
-        given: Normalized,
+        normalized: Normalized,
         settings: NarrowSettings,
         phase: Phase,
     ) -> None:
-        super().__init__(tf, weights, given.weights, settings, False)
-        self._phase, self._how = phase, settings
-        norm = given.norm
+        super().__init__(tf, weights, normalized.weights, settings, False)
+        self._phase, self._narrow_settings = phase, settings
+        norm = normalized.norm
         self._epsilon = norm.epsilon
         self._gamma, self._beta = tf.Variable(norm.gamma), tf.Variable(norm.beta)
         self._mean, self._variance = tf.Variable(norm.mean), tf.Variable(norm.variance)
-        self._start_shares = _shares(norm.fold(given.weights)[0], weights, len(self._high) > 1)
+        self._start_shares = _shares(norm.fold(normalized.weights)[0], weights, len(self._high) > 1)
         self.convolutions = 0
         """How many were traced: an exact step has two, all else one."""
 
@@ -73,7 +73,7 @@ class FoldedWeights(RoundedWeights):
         return self._gamma / self._tf.sqrt(variance + self._epsilon)
 
     def _limits(self, folded: Tensor) -> Tensor:
-        """Say what integers reach: a share, which learns, of the largest weight."""
+        """Compute the limits of integers: a share, which learns, of the largest weight."""
         tf = self._tf
         by_channel = len(self._high) > 1
         peaks = tf.reduce_max(tf.abs(folded), 0 if by_channel else None)
@@ -85,7 +85,7 @@ class FoldedWeights(RoundedWeights):
         tf, weights = self._tf, self(self.latents)
         if not self._phase.training:
             result = self._by_long_run(x, weights)
-        elif self._how.freeze_norms >= 1:
+        elif self._narrow_settings.freeze_norms >= 1:
             result = self._by_batch(x, weights)
         else:
             result = tf.cond(
@@ -102,7 +102,7 @@ class FoldedWeights(RoundedWeights):
         return self._sums(x, weights) + self._beta - self._factor() * mean
 
     def _by_batch(self, x: Tensor, weights: Tensor) -> Tensor:
-        exact = self._how.folding == "exact"
+        exact = self._narrow_settings.folding == "exact"
         return self._exact(x, weights) if exact else self._approximate(x, weights)
 
     def _approximate(self, x: Tensor, weights: Tensor) -> Tensor:
@@ -128,7 +128,7 @@ class FoldedWeights(RoundedWeights):
         """Measure a batch by channel, and let long-run statistics follow."""
         tf = self._tf
         mean, variance = tf.nn.moments(y, list(range(len(y.shape) - 1)))
-        share = 1 - self._how.norm_momentum
+        share = 1 - self._narrow_settings.norm_momentum
         for kept, now in ((self._mean, mean), (self._variance, variance)):
             kept.assign_add(share * (tf.stop_gradient(now) - kept))
         return mean, variance
@@ -142,7 +142,7 @@ class FoldedWeights(RoundedWeights):
         return products(self._tf, op, x, weights)
 
     def trained(self) -> Iterator[Trained]:
-        """List what learns. What follows batches is kept with it, for it never gets a slope."""
+        """List the variables that learn, and those that follow batches, which get no slope."""
         yield from super().trained()
         rate = self._settings.rate * _NORM_FACTOR
         for name, variable in (("gamma", self._gamma), ("beta", self._beta)):
@@ -155,14 +155,14 @@ class FoldedWeights(RoundedWeights):
         return np.asarray(high / self.weights.most, np.float32)
 
     def bias(self) -> Array:
-        """Compute what the layer adds once the batch normalization is folded [o]."""
+        """Compute the layer's bias with the batch normalization folded in [o]."""
         shift = self._beta - self._factor() * self._mean
         return np.asarray(shift.numpy(), np.float32)
 
 
 def _shares(folded: Array, weights: IntegerWeights, by_channel: bool) -> NDArray[np.float32]:
-    """Find what share of the largest weight integers should reach at first: what rounds with the
-    least squared error.
+    """Choose the share of the largest weight that integers reach at first, which has the least
+    squared error.
     """
     scales = weight_scales(folded, weights.most, channels=by_channel, searched=True)
     rows = folded if by_channel else folded.reshape(1, -1)

@@ -80,13 +80,13 @@ class TrainableLayer:
             for name, basis in start.items()
             if name in _BASES and is_even(basis)
         }
-        found = {n: a[..., -1:] if n in self._powers else a for n, a in start.items()}
-        self.variables = {name: tf.Variable(array) for name, array in found.items()}
+        arrays = {n: a[..., -1:] if n in self._powers else a for n, a in start.items()}
+        self.variables = {name: tf.Variable(array) for name, array in arrays.items()}
         self.round_weights()
 
     def _own(self) -> dict[str, Tensor]:
-        """Say what each parameter is by now: of evenly spaced levels the largest basis element is
-        a variable, and the others follow.
+        """Compute the present parameters: of evenly spaced levels the largest basis element is a
+        variable, and the others follow.
         """
         powers = self._powers
         return {n: v * powers[n] if n in powers else v for n, v in self.variables.items()}
@@ -127,18 +127,18 @@ class TrainableLayer:
         unit, own = self._units, self.variables
         rate = choice.rate(self._bits[0])
         slow = rate * choice.basis_factor
-        found = [
+        trained = [
             Trained("latents", own["latents"], rate, unit.weights, chooses_codes=True),
             Trained("weight_basis", own["weight_basis"], slow, unit.weights),
             Trained("bias", own["bias"], rate, unit.outputs),
         ]
         if choice.new_offsets or self.op.weights_offsets is not None:
-            found.append(Trained("weight_offset", own["weight_offset"], slow, unit.offsets))
+            trained.append(Trained("weight_offset", own["weight_offset"], slow, unit.offsets))
         if choice.train_inputs:
             rate = choice.rate(self._bits[1])
             names = ("input_basis", "input_offset")
-            found += [Trained(name, own[name], rate, unit.inputs) for name in names]
-        yield from found if choice.relative else (t._replace(unit=1.0) for t in found)
+            trained += [Trained(name, own[name], rate, unit.inputs) for name in names]
+        yield from trained if choice.relative else (t._replace(unit=1.0) for t in trained)
 
     def learned(self) -> TrainableParameters:
         """Copy the present state as arrays."""

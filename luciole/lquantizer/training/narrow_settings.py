@@ -26,7 +26,7 @@ class NarrowSettings(UniformSettings):
     """Whether tensors between layers are rounded while training, once the delay is over."""
 
     def __post_init__(self) -> None:
-        """Refuse what there is not."""
+        """Refuse unknown words, and numbers out of their range."""
         super().__post_init__()
         self._check(
             ("folding", self.folding in get_args(Folding), "approximate or exact"),

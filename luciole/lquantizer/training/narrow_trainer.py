@@ -29,7 +29,7 @@ class NarrowTrainer(UniformTrainer):
         latents: Mapping[str, Array] | None = None,
         labels: Labels | None = None,
     ) -> None:
-        self._narrowed, self._how = student, settings
+        self._narrowed, self._narrow_settings = student, settings
         super().__init__(student, teacher, settings, latents, labels)
 
     def _begin(self, latents: Mapping[str, Array]) -> TensorGraph:
@@ -44,16 +44,16 @@ class NarrowTrainer(UniformTrainer):
         return [replace(tied, width=self._width(tied)) for tied in super()._tensors()]
 
     def _width(self, tied: TiedTensors) -> int | None:
-        """Find the most bits that any layer gives tied tensors, None where none says."""
-        found = [self._narrowed.result_bits.get(name) for name in _makers(tied)]
-        said = [bits for bits in found if bits is not None]
-        return max(said) if said and len(said) == len(found) else None
+        """Return the most bits that any layer gives tied tensors, None unless all have a width."""
+        widths = [self._narrowed.result_bits.get(name) for name in _makers(tied)]
+        bits_known = [bits for bits in widths if bits is not None]
+        return max(bits_known) if bits_known and len(bits_known) == len(widths) else None
 
     def _of(self, weights: IntegerWeights, target: Array | None) -> RoundedWeights:
-        given = self._narrowed.norms.get(weights.op.name)
-        if given is None:
+        normalized = self._narrowed.norms.get(weights.op.name)
+        if normalized is None:
             return super()._of(weights, target)
-        return FoldedWeights(self.tf, weights, given, self._how, self._phase)
+        return FoldedWeights(self.tf, weights, normalized, self._narrow_settings, self._phase)
 
     @property
     def folded(self) -> list[FoldedWeights]:
@@ -61,23 +61,23 @@ class NarrowTrainer(UniformTrainer):
         return [weights for weights in self._weights if isinstance(weights, FoldedWeights)]
 
     def layers(self) -> dict[Op, Forward]:
-        """Say what stands for the operators that round, and for layers that are normalized."""
+        """Return the functions of operators that round, and of layers that are normalized."""
         return super().layers() | {one.weights.op: one.forward for one in self.folded}
 
     def prepare(self, step: int, steps: int) -> Array:
-        """Switch on what rounds, what follows and what is frozen."""
-        found = super().prepare(step, steps)
-        if not self._how.round_tensors:
+        """Switch on rounding, following and freezing for a step."""
+        schedule = super().prepare(step, steps)
+        if not self._narrow_settings.round_tensors:
             self._rounds.assign(0.0)
-        self._phase.frozen.assign(step >= self._how.freeze_norms * steps)
-        return found
+        self._phase.frozen.assign(step >= self._narrow_settings.freeze_norms * steps)
+        return schedule
 
     def _step(
-        self, schedule: Tensor, inputs: Sequence[Tensor], wanted: Sequence[Tensor], labels: Tensor
+        self, schedule: Tensor, inputs: Sequence[Tensor], targets: Sequence[Tensor], labels: Tensor
     ) -> Tensor:
         self._phase.training = True
         try:
-            return super()._step(schedule, inputs, wanted, labels)
+            return super()._step(schedule, inputs, targets, labels)
         finally:
             self._phase.training = False
 
@@ -94,10 +94,10 @@ class NarrowTrainer(UniformTrainer):
 
 def _makers(tied: TiedTensors) -> list[str]:
     """Name the operators whose results are rounded to tied tensors."""
-    found = []
+    names = []
     for codes in tied.codes:
         op = None if codes.producer is None else codes.producer.op
         maker = op.input.producer if isinstance(op, Quantize) else None
         if maker is not None:
-            found.append(maker.op.name)
-    return found
+            names.append(maker.op.name)
+    return names

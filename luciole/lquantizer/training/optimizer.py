@@ -39,7 +39,7 @@ class Adam:
         return [t.variable for t in self.trained]
 
     def apply(self, gradients: Sequence[Tensor], schedule: Tensor) -> None:
-        """Take one step; ``schedule`` is what the function of this name gave for it."""
+        """Take one step; ``schedule`` is the result of the function of this name."""
         for trained, first, second, change, gradient in zip(
             self.trained, self.first, self.second, self._changes, gradients, strict=True
         ):
@@ -59,14 +59,14 @@ class Adam:
                 epsilon=EPSILON,
                 grad=self._balanced(slope) if trained.chooses_codes else slope,
             )
-            found = self._balanced(change) if trained.chooses_codes else change
-            trained.variable.assign_add(found * trained.unit)
+            moves = self._balanced(change) if trained.chooses_codes else change
+            trained.variable.assign_add(moves * trained.unit)
 
     def _balanced(self, rows: Tensor) -> Tensor:
-        """Slow what all n numbers of a row [o, n] have in common, by the root of n: inputs behind
-        a RELU are above 0, so that it adds up where the rest cancels, and lets the weights of a row
-        go over to the same level all at once (an autoencoder with one bit: 0.067 instead of 0.032
-        after an epoch; Yong et al. 2020, "Gradient Centralization", remove all of it).
+        """Divide the mean of each row's n numbers [o, n] by the root of n: inputs behind a RELU are
+        above 0, so that means add up where the rest cancels, and move the weights of a row to the
+        same level all at once (an autoencoder with one bit: 0.067 instead of 0.032 after an epoch;
+        Yong et al. 2020, "Gradient Centralization", remove all of the mean).
         """
         common = self._tf.reduce_mean(rows, -1, keepdims=True)
         return rows - (1 - 1 / math.sqrt(rows.shape[-1])) * common
@@ -78,11 +78,11 @@ class Adam:
 
     def state(self) -> dict[str, Array]:
         """Copy variables and moments by name."""
-        found = {}
+        arrays = {}
         for trained, first, second in zip(self.trained, self.first, self.second, strict=True):
             parts = {"value": trained.variable, "first": first, "second": second}
-            found.update({f"{k}:{trained.name}": v.numpy() for k, v in parts.items()})
-        return found
+            arrays.update({f"{k}:{trained.name}": v.numpy() for k, v in parts.items()})
+        return arrays
 
     def values(self) -> dict[str, Array]:
         """Copy variables by name, as in ``state``."""

@@ -48,14 +48,14 @@ class TrainableParameters:
 
 def trained_ops(graph: Graph) -> list[LQOp]:
     """List the operators with learned levels. Raises QuantizeError when there is none."""
-    found = [op for op in graph.ops if isinstance(op, LQOp)]
-    if not found and any(v.dtype in ACTIVATIONS and is_affine(v) for v in graph.values):
+    ops = [op for op in graph.ops if isinstance(op, LQOp)]
+    if not ops and any(v.dtype in ACTIVATIONS and is_affine(v) for v in graph.values):
         raise QuantizeError(
             "the student computes with integers: give the Result of its quantization instead"
         )
-    if not found:
+    if not ops:
         raise QuantizeError("the student has no layer with learned levels: quantize it first")
-    return found
+    return ops
 
 
 def row_shape(op: LQOp) -> tuple[int, ...]:
@@ -66,7 +66,7 @@ def row_shape(op: LQOp) -> tuple[int, ...]:
 
 
 def read(op: LQOp, target: Array | None = None, margin: float = 0.05) -> TrainableParameters:
-    """Read what an operator holds, its shadow weights inside of the cells of its present codes.
+    """Read an operator's parameters, its shadow weights inside of the cells of its present codes.
 
     They lie as close to ``target`` (float weights, [o, n] or [o, kh, kw, c]) as a margin of that
     many steps from the cells' edges lets them, or on their levels without one. Raises QuantizeError
@@ -101,11 +101,11 @@ def _constant(op: LQOp, name: str) -> Array:
 
 
 def _rows(op: LQOp, target: Array, shape: tuple[int, ...]) -> Array:
-    wanted = (shape[0], *row_shape(op))
-    if target.shape not in (wanted, shape):
+    own_shape = (shape[0], *row_shape(op))
+    if target.shape not in (own_shape, shape):
         raise QuantizeError(
             f"{op}: its target weights are {shape_text(target.shape)}, "
-            f"{shape_text(wanted)} is needed"
+            f"{shape_text(own_shape)} is needed"
         )
     return target.reshape(shape)
 
@@ -140,7 +140,7 @@ def encode(op: LQOp, learned: TrainableParameters) -> Array:
 
 
 def write(ops: Sequence[LQOp], learned: TrainableParameters) -> None:
-    """Put what was learned into operators, which share it.
+    """Write learned parameters into the operators that share them.
 
     Constants that other operators use as well stay as they are for them. An offset or a bias that
     is 0 everywhere is not added where there was none.

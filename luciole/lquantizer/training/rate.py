@@ -24,13 +24,13 @@ _LEAST = 1e-3
 
 
 def steps_of(steps: int) -> int:
-    """Say how many steps a trial has, of a training with so many."""
+    """Return the number of steps of a trial, for a training of ``steps`` steps."""
     return max(1, min(STEPS, steps // SHARE))
 
 
 def chosen_factor(trial: Callable[[float], float], start: float, may_lose: float = 0.0) -> float:
-    """Find what to multiply the usual rates by: 1, or less as long as a trial loses ground
-    (weights' rate; ``Adam.slow_down`` says how others follow).
+    """Choose the factor of the usual rates: 1, or less as long as a trial loses ground (the factor
+    of weights; ``Adam.slow_down`` derives those of others).
 
     ``trial`` trains for a little while at a multiple of the usual rates and gives the loss on
     records held back, which was ``start`` before. Up to the share ``may_lose`` more of it is no

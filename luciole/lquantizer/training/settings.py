@@ -80,13 +80,13 @@ class TrainingSettings:
 
     def _check(self, *rules: tuple[str, bool, str]) -> None:
         """Refuse the first field that does not keep its rule: name, whether it does, the rule."""
-        for name, good, wanted in rules:
+        for name, good, rule in rules:
             if not good:
-                found = getattr(self, name)
-                raise QuantizeError(f"fine-tuning: {name} is {found}, it must be {wanted}")
+                setting = getattr(self, name)
+                raise QuantizeError(f"fine-tuning: {name} is {setting}, it must be {rule}")
 
     def batch_of(self, records: int) -> int:
-        """Say how many of ``records`` records a batch has."""
+        """Return the number of records of a batch, out of ``records``."""
         return min(records, max(32, min(100, records // 300)) if self.batch is None else self.batch)
 
     def held_back_of(self, records: int) -> int:
@@ -149,7 +149,8 @@ class Epoch:
         return self.agreement if self.accuracy is None else self.accuracy
 
     def is_better_than(self, other: Epoch, held_back: int, judges_are_new: bool = True) -> bool:
-        """Tell whether this later epoch's state replaces another's, judged on so many records.
+        """Check whether this later epoch's state replaces another's, judged on ``held_back`` of
+        the records.
 
         Right answers decide where they differ by more than two standard errors: the highest of many
         epochs is high by chance. Else the distance does, between trained states. The student that
@@ -170,9 +171,7 @@ class Epoch:
         return self.held_back_loss < other.held_back_loss
 
     def judgement(self) -> str:
-        """Say how good the epoch's state is on the records held back, empty where there are
-        none.
-        """
+        """Write the epoch's figure on the records held back, empty where there are none."""
         if self.metric is not None:
             return f"metric {self.metric:.6g}"
         if self.accuracy is not None:
@@ -204,12 +203,12 @@ class FinetuneResult:
         return self.best.epoch > 0
 
     def summary(self) -> str:
-        """Say which epoch was kept, and what it gained on the records held back."""
+        """Write which epoch was kept, and its gain on the records held back."""
         first, best = self.history[0].judgement(), self.best.judgement()
         if not self.gained:
             return f"gained nothing, the model is as it was before ({first})"
         kept = f"kept epoch {self.best.epoch} of {self.history[-1].epoch}"
         if not first:
             return kept
-        how = "" if self.judges_are_new else ", by records that levels were learned from before"
-        return f"{kept}: {first} -> {best}{how}"
+        caveat = "" if self.judges_are_new else ", by records that levels were learned from before"
+        return f"{kept}: {first} -> {best}{caveat}"

@@ -75,7 +75,7 @@ def quantized(tf: TensorFlow, x: Tensor, basis: Tensor, offset: Tensor) -> Tenso
 
 @cache
 def _passes(tf: TensorFlow, bits: int) -> tuple[Callable[..., Tensor], Callable[..., Tensor]]:
-    """Make what quantizes, and what gives the slopes of x and of the bases.
+    """Compile the function that quantizes, and the one of the slopes of x and of the bases.
 
     Both are compiled into one loop over the elements: 2 instead of 10 ns for each at two bits.
     """
@@ -100,10 +100,10 @@ def _pick(tf: TensorFlow, x: Tensor, between: Tensor, table: Tensor) -> Tensor:
     count = between.shape[-1]
     if count > _MANY:
         return tf.gather(table, tf.searchsorted(between, x, side="left"), batch_dims=1)
-    found = table[:, :1]
+    numbers = table[:, :1]
     for i in range(count):
-        found = tf.where(x > between[:, i : i + 1], table[:, i + 1 : i + 2], found)
-    return found
+        numbers = tf.where(x > between[:, i : i + 1], table[:, i + 1 : i + 2], numbers)
+    return numbers
 
 
 def _to_basis(tf: TensorFlow, x: Tensor, slope: Tensor, levels: Levels) -> Tensor:

@@ -29,7 +29,7 @@ def tensorflow() -> TensorFlow:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep what TensorFlow's libraries print while they load away from standard error."""
+    """Keep the messages of TensorFlow's libraries, while these load, away from standard error."""
     saved = os.dup(2)
     try:
         with open(os.devnull, "w") as nowhere:

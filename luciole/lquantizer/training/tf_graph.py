@@ -88,12 +88,12 @@ class TensorGraph:
         """Make a ``tf.TensorSpec`` for each input, with an open first axis."""
         return [self.tf.TensorSpec((None, *v.shape[1:]), NUMPY[v.dtype]) for v in self.graph.inputs]
 
-    def function(self, wanted: Sequence[Value]) -> Callable[..., list[Tensor]]:
+    def function(self, outputs: Sequence[Value]) -> Callable[..., list[Tensor]]:
         """Compile a function from the inputs to the wanted tensors."""
 
         def run(*inputs: Tensor) -> list[Tensor]:
             contents = self(inputs)
-            return [self.tf.convert_to_tensor(contents[v]) for v in wanted]
+            return [self.tf.convert_to_tensor(contents[v]) for v in outputs]
 
         compiled: Callable[..., list[Tensor]] = self.tf.function(
             run, input_signature=self.signature(), autograph=False

@@ -46,7 +46,7 @@ def _constant(array: Tensor, name: str) -> Array:
 
 
 def _is_open(x: Tensor) -> bool:
-    """Tell whether the number of records is left open."""
+    """Check whether the number of records is left open."""
     return len(x.shape) > 0 and x.shape[0] is None
 
 
@@ -55,23 +55,23 @@ def reshape(tf: TensorFlow, op: Reshape, x: Tensor, shape: Tensor | None) -> Ten
     """Reshape; a constant shape of an open tensor is that of one record, one extent stays open."""
     if shape is not None and not isinstance(shape, np.ndarray):
         return tf.reshape(x, shape)
-    wanted = attribute_shape(op) if shape is None else integers(shape, "shape")
-    if list(x.shape).count(None) != 1 or not wanted:
-        return tf.reshape(x, wanted)
+    extents = attribute_shape(op) if shape is None else integers(shape, "shape")
+    if list(x.shape).count(None) != 1 or not extents:
+        return tf.reshape(x, extents)
     old = list(x.shape).index(None)
     count = op.tensor.shape[old] if len(op.tensor.shape) == len(x.shape) else 0
     if count == 1:
-        return _reshaped_records(tf, x, old, wanted)
-    if count is None and -1 in wanted and wanted[0] != 1:
-        return tf.reshape(x, wanted)
-    rest = wanted[1:] if -1 not in wanted[1:] else reshaped((1, *x.shape[1:]), wanted)[1:]
+        return _reshaped_records(tf, x, old, extents)
+    if count is None and -1 in extents and extents[0] != 1:
+        return tf.reshape(x, extents)
+    rest = extents[1:] if -1 not in extents[1:] else reshaped((1, *x.shape[1:]), extents)[1:]
     return tf.reshape(x, (-1, *rest))
 
 
-def _reshaped_records(tf: TensorFlow, x: Tensor, old: int, wanted: Sequence[int]) -> Tensor:
+def _reshaped_records(tf: TensorFlow, x: Tensor, old: int, target: Sequence[int]) -> Tensor:
     """Reshape each record of what has them along an axis, given the wanted shape for one."""
     known = [1 if n is None else n for n in x.shape]
-    extents = [n or 1 for n in reshaped(tuple(known), wanted)]
+    extents = [n or 1 for n in reshaped(tuple(known), target)]
     new = _place_of_records(known, extents)
     rest = [*extents[:new], *extents[new + 1 :]]
     return _moved(tf, tf.reshape(_moved(tf, x, old, 0), (-1, *rest)), 0, new)
@@ -210,10 +210,10 @@ def broadcast_to(tf: TensorFlow, op: BroadcastTo, x: Tensor, shape: Tensor) -> T
     """Repeat extents of 1; a constant shape is that of one record."""
     if not isinstance(shape, np.ndarray) or not _is_open(x):
         return tf.broadcast_to(x, shape)
-    wanted = integers(shape, "shape")
-    if len(wanted) != len(x.shape):
+    extents = integers(shape, "shape")
+    if len(extents) != len(x.shape):
         raise ShapeError("it puts axes in front of the one that counts records")
-    return tf.broadcast_to(x, tf.concat([tf.shape(x)[:1], wanted[1:]], 0))
+    return tf.broadcast_to(x, tf.concat([tf.shape(x)[:1], extents[1:]], 0))
 
 
 @differentiable(Tile)

@@ -78,5 +78,5 @@ def registered() -> frozenset[type[Op]]:
 
 
 def is_constant(value: Value | None, known: Collection[Value]) -> bool:
-    """Tell whether an operand is absent or already known as an array."""
+    """Check whether an operand is absent or already known as an array."""
     return value is None or value in known

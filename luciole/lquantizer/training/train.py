@@ -123,7 +123,7 @@ def _trained_to(
 
 
 def _judge(teacher: Model, batches: Batches, labels: Array | None, metric: Metric) -> Judge:
-    """Let a metric judge the records held back."""
+    """Make a judge of the records held back, by a metric."""
     places, names = batches.held_back, [v.name for v in teacher.graph.inputs]
     records = dict(zip(names, batches.at(places), strict=True))
     judged = None if labels is None else labels[places]
@@ -168,11 +168,11 @@ def _trainer(
 
 
 def _silent(line: str) -> None:
-    """Tell nobody."""
+    """Drop a line of the report."""
 
 
 def _identity(trainer: Trainer, batches: Batches, epochs: int) -> dict[str, str]:
-    """Name what a checkpoint must share with a run that goes on from it."""
+    """Return the digests that a checkpoint must share with a run that goes on from it."""
     return {
         "models": files.fingerprint([trainer.model, trainer.teacher_model]),
         "records": files.fingerprint_of_data([*batches.inputs, batches.labels]),
@@ -200,8 +200,8 @@ class _Run:
         self._state: State | None = None
         moves = trainer.options.shift > 0 or batches.mixes
         cached = not moves and self._output_size() <= CACHE_LIMIT
-        self._wanted = self._teach(np.arange(batches.places)) if cached else None
-        self._held_wanted = self._teach(batches.held_back) if len(batches.held_back) else []
+        self._targets = self._teach(np.arange(batches.places)) if cached else None
+        self._held_targets = self._teach(batches.held_back) if len(batches.held_back) else []
 
     def _output_size(self) -> int:
         """Count the bytes of the teacher's outputs at all places."""
@@ -225,7 +225,7 @@ class _Run:
         self._trainer.adam.restore(self._state.now)
 
     def all_epochs(self, progress: Progress) -> None:
-        """Train what is left to train."""
+        """Train the epochs that are left."""
         if self._state is None:
             first = self._judged(0, None)
             self._state = State({}, self._trainer.adam.values(), 0, [first])
@@ -257,19 +257,19 @@ class _Run:
 
     def _step(self, share: Array, places: Array, inputs: list[Array]) -> float:
         """Take one step and return its loss."""
-        if self._wanted is None:
-            wanted = self._trainer.teach(*inputs)
+        if self._targets is None:
+            targets = self._trainer.teach(*inputs)
         else:
-            wanted = [array[places] for array in self._wanted]
+            targets = [array[places] for array in self._targets]
         labels = self._batches.labels_at(places)
-        return float(self._trainer.step(share, inputs, wanted, labels))
+        return float(self._trainer.step(share, inputs, targets, labels))
 
     def _chosen_rate(self, first: Epoch) -> float:
-        """Choose by trials what the usual rates are multiplied by; 1 where a rate is given, and
-        where nothing is held back that could judge.
+        """Choose the factor of the usual rates by trials; 1 where the user chose a rate, and where
+        no records are held back to judge.
         """
-        given = self._trainer.options.learning_rate is not None or not self._trainer.tries_rates
-        if given or first.held_back_loss is None:
+        is_fixed = self._trainer.options.learning_rate is not None or not self._trainer.tries_rates
+        if is_fixed or first.held_back_loss is None:
             return 1.0
         may_lose = 0.0 if first.share is None else CLASSES_MAY_LOSE
         factor = chosen_factor(self._trial, first.held_back_loss, may_lose)
@@ -296,8 +296,8 @@ class _Run:
             return Epoch(number, loss, None, None, time.perf_counter() - self._begun)
         total, parts = 0.0, []
         for part in in_parts(np.arange(len(places))):
-            wanted = [array[part] for array in self._held_wanted]
-            distance, *arrays = self._trainer.judge(self._batches.at(places[part]), wanted)
+            targets = [array[part] for array in self._held_targets]
+            distance, *arrays = self._trainer.judge(self._batches.at(places[part]), targets)
             total += float(distance) * len(part)
             parts.append([[np.asarray(array) for array in each] for each in arrays])
         numbers, outputs = (
@@ -305,7 +305,7 @@ class _Run:
             for kind in zip(*parts, strict=True)
         )
         labels = self._batches.labels_at(places)
-        agreement, accuracy = self._trainer.shares(numbers, self._held_wanted, labels)
+        agreement, accuracy = self._trainer.shares(numbers, self._held_targets, labels)
         figure = None if self._judge is None else self._judge.figure_of(outputs)
         seconds = time.perf_counter() - self._begun
         return Epoch(number, loss, total / len(places), agreement, seconds, accuracy, figure)

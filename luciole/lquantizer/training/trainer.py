@@ -95,14 +95,14 @@ class Trainer(ABC):
             self._teach, autograph=False, input_signature=self._teacher.signature()
         )
         outputs = self.teach.get_concrete_function().structured_outputs
-        wanted = [tf.TensorSpec(t.shape, t.dtype) for t in outputs]
+        targets = [tf.TensorSpec(t.shape, t.dtype) for t in outputs]
         axes = 1 if self._labels is None else self._labels.numbers.ndim
         labels = tf.TensorSpec((None,) * axes, tf.int64)
-        self.judge = tf.function(self._judge, autograph=False, input_signature=(inputs, wanted))
+        self.judge = tf.function(self._judge, autograph=False, input_signature=(inputs, targets))
         self.step = tf.function(
             self._step,
             autograph=False,
-            input_signature=(tf.TensorSpec((3,), tf.float32), inputs, wanted, labels),
+            input_signature=(tf.TensorSpec((3,), tf.float32), inputs, targets, labels),
         )
 
     def _teach(self, *inputs: Tensor) -> list[Tensor]:
@@ -110,21 +110,21 @@ class Trainer(ABC):
         return [self.tf.convert_to_tensor(pair.teacher.of(contents)) for pair in self._pairs]
 
     def _judge(
-        self, inputs: Sequence[Tensor], wanted: Sequence[Tensor]
+        self, inputs: Sequence[Tensor], targets: Sequence[Tensor]
     ) -> tuple[Tensor, list[Tensor], list[Tensor]]:
         contents, tf = self.student(inputs), self.tf
-        loss = distillation.distance(tf, self._pairs, contents, wanted, self.options.temperature)
+        loss = distillation.distance(tf, self._pairs, contents, targets, self.options.temperature)
         numbers = [tf.convert_to_tensor(pair.student.of(contents)) for pair in self._pairs]
         outputs = [tf.convert_to_tensor(contents[v]) for v in self.student.graph.outputs]
         return loss, numbers, outputs
 
     def shares(
-        self, numbers: Sequence[Array], wanted: Sequence[Array], labels: Array
+        self, numbers: Sequence[Array], targets: Sequence[Array], labels: Array
     ) -> tuple[float | None, float | None]:
         """Count the share of answers that are the teacher's, a mean over outputs that score
         classes, and of those that are the labels; None where there are none.
         """
-        pairs = zip(self._pairs, numbers, wanted, strict=True)
+        pairs = zip(self._pairs, numbers, targets, strict=True)
         same = [agreement(own, other) for pair, own, other in pairs if pair.student.is_logits]
         right = None
         if self._labels is not None:
@@ -133,12 +133,12 @@ class Trainer(ABC):
         return (float(np.mean(same)) if same else None), right
 
     def _step(
-        self, schedule: Tensor, inputs: Sequence[Tensor], wanted: Sequence[Tensor], labels: Tensor
+        self, schedule: Tensor, inputs: Sequence[Tensor], targets: Sequence[Tensor], labels: Tensor
     ) -> Tensor:
         teacher = self._teacher(inputs) if self._hints else {}
         with self.tf.GradientTape() as tape:
             contents = self.student(inputs)
-            loss = self._loss(contents, teacher, wanted, labels)
+            loss = self._loss(contents, teacher, targets, labels)
         self.adam.apply(tape.gradient(loss, self.adam.variables), schedule)
         self._after_step(contents)
         return loss
@@ -147,11 +147,11 @@ class Trainer(ABC):
         self,
         student: distillation.Contents,
         teacher: distillation.Contents,
-        wanted: Sequence[Tensor],
+        targets: Sequence[Tensor],
         labels: Tensor,
     ) -> Tensor:
         tf, choice = self.tf, self.options
-        loss = self._distance(student, wanted)
+        loss = self._distance(student, targets)
         if self._labels is not None:
             pair = self._pairs[self._labels.output]
             entropy = distillation.cross_entropy(tf, pair, student, labels)
@@ -161,10 +161,10 @@ class Trainer(ABC):
             loss += choice.hint_weight * error
         return loss
 
-    def _distance(self, student: distillation.Contents, wanted: Sequence[Tensor]) -> Tensor:
-        """Measure how far the student is from the teacher: what training makes small."""
+    def _distance(self, student: distillation.Contents, targets: Sequence[Tensor]) -> Tensor:
+        """Measure the student's distance from the teacher, which training makes small."""
         t = self.options.temperature
-        return distillation.distance(self.tf, self._pairs, student, wanted, t)
+        return distillation.distance(self.tf, self._pairs, student, targets, t)
 
 
 def check_teacher(model: Model, records: Sequence[Array]) -> None:
@@ -180,9 +180,9 @@ def check_teacher(model: Model, records: Sequence[Array]) -> None:
     for i in range(len(pairs[0])):
         interpreter.reset_before_run()
         alone = interpreter.run({n: a[i : i + 1] for n, a in zip(names, pairs, strict=True)})
-        for value, found in zip(model.graph.outputs, together, strict=True):
-            wanted = alone[value.name]
-            if not _close(np.asarray(found)[i : i + 1], wanted):
+        for value, batch_result in zip(model.graph.outputs, together, strict=True):
+            single_result = alone[value.name]
+            if not _close(np.asarray(batch_result)[i : i + 1], single_result):
                 raise QuantizeError(
                     f"output {value.name!r}: records that run together give other results than "
                     "alone, the model cannot be trained on batches"
@@ -200,8 +200,6 @@ def _computed(graph: TensorGraph, inputs: Sequence[Array]) -> list[Tensor]:
         ) from None
 
 
-def _close(found: Array, wanted: Array) -> bool:
-    scale = float(np.max(np.abs(wanted), initial=0.0))
-    return found.shape == wanted.shape and np.allclose(
-        found, wanted, _TOLERANCE, _TOLERANCE * scale
-    )
+def _close(one: Array, other: Array) -> bool:
+    scale = float(np.max(np.abs(other), initial=0.0))
+    return one.shape == other.shape and np.allclose(one, other, _TOLERANCE, _TOLERANCE * scale)

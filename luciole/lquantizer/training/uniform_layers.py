@@ -45,7 +45,7 @@ class Thresholds:
         self.variable = tf.Variable(self.start)
 
     def _sides(self, low: float, high: float, k: int) -> list[float]:
-        """Say what element k of the vector is for limits, by each side that it decides."""
+        """Compute element k of the vector for limits, by each side that it decides."""
         pairs = zip((low, high), self._basis[:, k], strict=True)
         return [side / float(factor) for side, factor in pairs if factor]
 
@@ -56,7 +56,7 @@ class Thresholds:
         return both[0], both[1]
 
     def trained(self) -> Iterator[Trained]:
-        """List what learns. What follows batches is kept with it, for it never gets a slope."""
+        """List the variables that learn. Fixed thresholds follow batches, and get no slope."""
         if self.tied.is_free:
             yield Trained("thresholds", self.variable, self._rate)
 
@@ -82,18 +82,18 @@ class Thresholds:
 
     def affine(self) -> Affine:
         """Compute scale and zero point as they are by now; as they were where nothing moved."""
-        given, now = self.tied.affine, self.variable.numpy()
+        start, now = self.tied.affine, self.variable.numpy()
         if np.array_equal(now, self.start):
-            return given
+            return start
         low, high = (self._basis.astype(np.float64) @ now).tolist()
-        least, most = given.limits
+        least, most = start.limits
         scale = np.float32((high - low) / (most - least))
         point = int(np.clip(least + np.floor(-low / float(scale) + 0.5), least, most))
-        return Affine.single(float(scale), point, given.dtype)
+        return Affine.single(float(scale), point, start.dtype)
 
 
 def _basis(affine: Affine) -> Floats:
-    """Say what limits are made of, in units of their distance: a symmetric tensor stays one."""
+    """Return the basis of limits, in units of their distance: a symmetric tensor stays one."""
     low, high = (float(side[0]) for side in affine.range)
     least, most = affine.limits
     middle = (least + most + 1) // 2
@@ -162,7 +162,7 @@ class RoundedWeights:
         return rounded_tensor(tf, w, -high[0], high[0], codes, steps)
 
     def trained(self) -> Iterator[Trained]:
-        """List what learns."""
+        """List the variables that learn."""
         rate = self._settings.rate
         yield Trained("weight_thresholds", self._shares, rate)
         if self._points is not None:
@@ -179,11 +179,11 @@ class RoundedWeights:
 
     def learned(self) -> tuple[Array, Affine]:
         """Compute codes in the operator's layout, and their scales, as they are by now."""
-        given, scales = self.weights.affine, self._scales()
+        start, scales = self.weights.affine, self._scales()
         shape, order = self.weights.layout()
         codes = np.rint(self._columns(self.latents).numpy() / scales).astype(np.int8)
         laid = np.ascontiguousarray(np.transpose(codes.reshape(shape), order))
-        return laid, Affine.channels(scales, np.zeros(len(scales)), given.axis, given.dtype)
+        return laid, Affine.channels(scales, np.zeros(len(scales)), start.axis, start.dtype)
 
     def _scales(self) -> Floats:
         return np.asarray(self.weights.affine.scale * self._shares.numpy(), np.float32)

@@ -65,12 +65,12 @@ class IntegerWeights:
         return self.affine.limits[1] if self.width is None else int(2 ** (self.width - 1) - 1)
 
     def rows(self, array: Array) -> Array:
-        """Bring what is laid out as the weights are into rows [o, n]."""
+        """Reshape an array in the weights' layout to rows [o, n]."""
         moved = np.moveaxis(array, self.axis, 0)
         return np.ascontiguousarray(moved.reshape(len(moved), -1))
 
     def layout(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Say how columns [n, o] become weights: their axes, and the order of these behind."""
+        """Return the shape and the permutation that make weights of columns [n, o]."""
         shape = self.codes.dims
         rest = [n for i, n in enumerate(shape) if i != self.axis]
         order = list(range(len(rest)))
@@ -85,14 +85,14 @@ class _Ties:
     groups: dict[Value, TiedTensors] = field(default_factory=dict)
 
     def add(self, codes: Value) -> None:
-        """Let a tensor of integers be a group."""
+        """Make a group of a tensor of integers."""
         affine = affine_of(codes)
         if affine is None or affine.scale.size != 1:
             raise QuantizeError(f"tensor {codes.name!r} has no single scale to be trained")
         self.groups[codes] = TiedTensors([codes], affine, not codes.is_constant)
 
     def join(self, first: Value, second: Value) -> None:
-        """Let two groups be one if they have the same scale and zero point."""
+        """Join two groups if they have the same scale and zero point."""
         own, other = self.groups[first], self.groups[second]
         if own is other or not own.affine.same_numbers(other.affine):
             return
@@ -109,12 +109,12 @@ def tied_tensors(graph: Graph) -> list[TiedTensors]:
             ties.add(op.output)
     for op in graph.ops:
         _tie(op, ties)
-    found = {id(group): group for group in ties.groups.values()}.values()
-    return [group for group in found if not all(v.is_constant for v in group.codes)]
+    groups = {id(group): group for group in ties.groups.values()}.values()
+    return [group for group in groups if not all(v.is_constant for v in group.codes)]
 
 
 def _tie(op: Op, ties: _Ties) -> None:
-    """Let the tensors of an operator share, or have what its range calls for."""
+    """Join the groups of an operator's tensors, or fix them where its range does."""
     rule = None if op.quant is None or isinstance(op, Quantize) else op.quant.result
     results = list(_rounded_results(op))
     if isinstance(rule, Fixed):
@@ -147,7 +147,7 @@ def _rounded_results(op: Op) -> Iterator[Value]:
 
 def integer_weights(graph: Graph) -> list[IntegerWeights]:
     """List the integer weights of layers, in execution order."""
-    found = []
+    layers = []
     for op in graph.ops:
         named = op.given_operands() if op.quant is not None else {}
         weights = named.get(op.quant.weight or "") if op.quant is not None else None
@@ -160,12 +160,12 @@ def integer_weights(graph: Graph) -> list[IntegerWeights]:
         assert isinstance(dequantize, Dequantize), "integers were found behind it"
         bias = named.get(quant.bias or "")
         bias = bias if bias is not None and bias.data is not None else None
-        found.append(IntegerWeights(op, codes, dequantize, affine, quant.axis, bias))
-    return found
+        layers.append(IntegerWeights(op, codes, dequantize, affine, quant.axis, bias))
+    return layers
 
 
 def is_nearest(weights: IntegerWeights, target: Array) -> bool:
-    """Tell whether the codes are the nearest ones of float weights [o, n], but for ties."""
+    """Check whether the codes are the nearest ones of float weights [o, n], but for ties."""
     nearest = np.rint(_steps(weights, target)).clip(-weights.most, weights.most)
     return bool(np.mean(nearest != _codes(weights)) < _TIES)
 
@@ -178,10 +178,10 @@ def _codes(weights: IntegerWeights) -> NDArray[np.float64]:
 
 def _steps(weights: IntegerWeights, target: Array) -> NDArray[np.float64]:
     """Count float weights [o, n] in steps. Raises QuantizeError for those of another shape."""
-    wanted = weights.rows(np.empty(weights.codes.dims, np.int8)).shape
-    if target.shape != wanted:
+    shape = weights.rows(np.empty(weights.codes.dims, np.int8)).shape
+    if target.shape != shape:
         raise QuantizeError(
-            f"{weights.op}: its target weights are {list(target.shape)}, {list(wanted)} is needed"
+            f"{weights.op}: its target weights are {list(target.shape)}, {list(shape)} is needed"
         )
     return np.asarray(target.astype(np.float64) / weights.affine.scale[:, None])
 

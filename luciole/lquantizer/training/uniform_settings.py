@@ -50,12 +50,12 @@ class UniformSettings(TrainingSettings):
     """Share of the steps after which tensors' thresholds stay as they are."""
 
     def __post_init__(self) -> None:
-        """Refuse what there is not."""
+        """Refuse unknown words, and numbers out of their range."""
         super().__post_init__()
         for name, kinds in (("gradient", get_args(Gradient)), ("loss", get_args(Loss))):
-            found = getattr(self, name)
-            if found not in kinds:
-                raise QuantizeError(f"{name} is {found!r}: {', '.join(kinds)} are possible")
+            word = getattr(self, name)
+            if word not in kinds:
+                raise QuantizeError(f"{name} is {word!r}: {', '.join(kinds)} are possible")
         self._check(
             ("momentum", 0 <= (self.momentum or 0) < 1, "0 or more and below 1"),
             ("delay", 0 <= self.delay < 1, "0 or more and below 1"),
@@ -63,8 +63,8 @@ class UniformSettings(TrainingSettings):
         )
 
     def batch_of(self, records: int) -> int:
-        """Say how many of ``records`` records a batch has: as few as 16, for what learns are a few
-        numbers that many steps serve better (ResNet-8: 70.3 instead of 69.7 % after 2 epochs).
+        """Return the number of records of a batch, out of ``records``: as few as 16, for the few
+        variables learn more from many steps (ResNet-8: 70.3 instead of 69.7 % after 2 epochs).
         """
         return min(records, max(16, min(100, records // 300)) if self.batch is None else self.batch)
 

@@ -49,15 +49,15 @@ class UniformTrainer(Trainer):
         super().__init__(student.model, teacher, settings, latents, labels)
 
     def _begin(self, latents: Mapping[str, Array]) -> TensorGraph:
-        """Let QUANTIZE round by thresholds, and weights be rounded shadow weights."""
+        """Make thresholds for QUANTIZE, shadow weights for weights, and variables for biases."""
         graph, tf = self.model.graph, self.tf
         self._rounds, self._follows = tf.Variable(1.0), tf.Variable(0.0)
         self._thresholds = [Thresholds(tf, t, self.settings) for t in self._tensors()]
-        found = self._integers()
-        if not self._thresholds and not found:
+        integers = self._integers()
+        if not self._thresholds and not integers:
             raise QuantizeError("nothing in the student becomes integers: quantize it first")
-        self._weights = [self._of(w, latents.get(w.op.name)) for w in found]
-        biases = [w for w in found if w.bias is not None and self.settings.train_biases]
+        self._weights = [self._of(w, latents.get(w.op.name)) for w in integers]
+        biases = [w for w in integers if w.bias is not None and self.settings.train_biases]
         self._biases = {w.bias: (tf.Variable(w.bias.data), _width(w.op)) for w in biases if w.bias}
         return TensorGraph(graph, self.layers(), self.variables())
 
@@ -80,12 +80,12 @@ class UniformTrainer(Trainer):
         return RoundedWeights(self.tf, weights, rows, choice, kept)
 
     def variables(self) -> dict[Value, Tensor]:
-        """Say what stands for constants: shadow weights for codes, and biases that learn."""
-        found = {w.weights.codes: w.latents for w in self._weights}
-        return found | {value: variable for value, (variable, _) in self._biases.items()}
+        """Return the variables of constants: shadow weights for codes, and biases that learn."""
+        latents = {w.weights.codes: w.latents for w in self._weights}
+        return latents | {value: variable for value, (variable, _) in self._biases.items()}
 
     def layers(self) -> dict[Op, Forward]:
-        """Say what stands for the operators that round."""
+        """Return the functions of the operators that round."""
         layers: dict[Op, Forward] = {w.weights.dequantize: w for w in self._weights}
         for thresholds in self._thresholds:
             forward = RoundedTensor(self.tf, thresholds, self.settings, self._rounds)
@@ -129,19 +129,19 @@ class UniformTrainer(Trainer):
 
     def _extremes(self, thresholds: Thresholds, contents: Contents) -> tuple[Tensor, Tensor]:
         """Find the least and the largest number in tied tensors, 0 among them."""
-        tf, found = self.tf, []
+        tf, arrays = self.tf, []
         for codes in thresholds.tied.codes:
             assert codes.producer is not None, "they are computed"
             assert isinstance(codes.producer.op, Quantize), "a QUANTIZE makes it"
-            found.append(contents[codes.producer.op.input])
-        low = tf.reduce_min(tf.stack([tf.reduce_min(x) for x in found]))
-        high = tf.reduce_max(tf.stack([tf.reduce_max(x) for x in found]))
+            arrays.append(contents[codes.producer.op.input])
+        low = tf.reduce_min(tf.stack([tf.reduce_min(x) for x in arrays]))
+        high = tf.reduce_max(tf.stack([tf.reduce_max(x) for x in arrays]))
         return tf.minimum(low, 0.0), tf.maximum(high, 0.0)
 
-    def _distance(self, student: Contents, wanted: Sequence[Tensor]) -> Tensor:
+    def _distance(self, student: Contents, targets: Sequence[Tensor]) -> Tensor:
         if self.settings.loss == "rmse":
-            return root_distance(self.tf, self._pairs, student, wanted)
-        return super()._distance(student, wanted)
+            return root_distance(self.tf, self._pairs, student, targets)
+        return super()._distance(student, targets)
 
     def rounded(self) -> Rounded:
         """Clone the student with thresholds, weights and biases as they are by now."""

@@ -114,7 +114,7 @@ def test_layers_that_share_their_weights_cost_as_often_as_they_run() -> None:
         {"kind": "*", "width": name, "mac": mac} for name, mac in (("float", 5), ("int:w8a8", 2))
     ]
     devices = Devices.of([parse_device(device(costs=costs), "")], model.graph)
-    assert devices.more("fc1", "int:w8a8") == {"mcu": 2 * (2 - 5) * 8 * 8}
+    assert devices.excess("fc1", "int:w8a8") == {"mcu": 2 * (2 - 5) * 8 * 8}
 
 
 def test_ready_files_are_as_the_schema_has_it() -> None:

@@ -61,14 +61,18 @@ def search_published(
     that were folded into the model's layers. Raises QuantizeError for data that
     cannot be used, a folder with another search, and when nothing can be evaluated.
     """
-    given, network = materials(model, records, labels, options, read, write, folded)
+    given_materials, network = materials(model, records, labels, options, read, write, folded)
     costs = cost_names(options.inputs)
-    with closing(opened(folder, _identity(given), given.space.choices, costs)) as storage:
-        with closing(runner_for(options.workers, options.cluster, given, say)) as runner:
-            search = SeedSearch(given.space, options, storage, runner, say, track or untracked)
-            found = search.run()
-        files = _write(folder, given.space, found, storage)
-    return _result(given, network, found, files)
+    with closing(
+        opened(folder, _identity(given_materials), given_materials.space.choices, costs)
+    ) as storage:
+        with closing(runner_for(options.workers, options.cluster, given_materials, say)) as runner:
+            search = SeedSearch(
+                given_materials.space, options, storage, runner, say, track or untracked
+            )
+            searched = search.run()
+        files = _write(folder, given_materials.space, searched, storage)
+    return _result(given_materials, network, searched, files)
 
 
 def materials(
@@ -98,26 +102,28 @@ def materials(
     taught = None
     if known is not None and split.labels is not None:
         taught = replace(known, numbers=split.labels)
-    given = SeedMaterials(
+    seed_materials = SeedMaterials(
         content, read, write, split.learned, taught, split.judges, space, options, folded
     )
-    return given, network
+    return seed_materials, network
 
 
-def _identity(given: SeedMaterials) -> dict[str, str]:
+def _identity(materials: SeedMaterials) -> dict[str, str]:
     labels = (
-        "" if given.labels is None else hashlib.sha256(given.labels.numbers.tobytes()).hexdigest()
+        ""
+        if materials.labels is None
+        else hashlib.sha256(materials.labels.numbers.tobytes()).hexdigest()
     )
     return {
-        "model": hashlib.sha256(given.model).hexdigest(),
-        "data": f"{digest_of(given.training)} {digest_of(given.judges.records)} {labels}",
-        "settings": json.dumps({"preset": "seed", **given.options.settings()}, sort_keys=True),
+        "model": hashlib.sha256(materials.model).hexdigest(),
+        "data": f"{digest_of(materials.training)} {digest_of(materials.judges.records)} {labels}",
+        "settings": json.dumps({"preset": "seed", **materials.options.settings()}, sort_keys=True),
     }
 
 
-def _write(folder: Path, space: Space, found: Searched, storage: Storage) -> list[FrontFile]:
+def _write(folder: Path, space: Space, searched: Searched, storage: Storage) -> list[FrontFile]:
     """Write models and their widths."""
-    files = [_widths(file, space) for file in files_of(folder, space, found.front)]
+    files = [_widths(file, space) for file in files_of(folder, space, searched.front)]
     models = ((file, storage.model(FINAL, file.found.candidate)) for file in files)
     write_front(
         folder, ((f, model, {"preset": "seed", "layers": f.options}) for f, model in models)
@@ -134,24 +140,24 @@ def _widths(file: FrontFile, space: Space) -> FrontFile:
 
 
 def _result(
-    given: SeedMaterials, network: Network, found: Searched, files: list[FrontFile]
+    materials: SeedMaterials, network: Network, searched: Searched, files: list[FrontFile]
 ) -> SearchResult:
-    layers, space = network.layers(), given.space
+    layers, space = network.layers(), materials.space
     costs: dict[str, float] = {FORMULA: float_bytes(list(layers.values()))}
-    if given.options.inputs:
+    if materials.options.inputs:
         costs[OPERATIONS] = float_operations(network.model.graph)
     short = short_names([name for gene in space.genes for name in gene.layers])
     names = [short[g.layers[0]] + (" out" if g.options[0][0] == "a" else "") for g in space.genes]
-    whole = Found(("float",) * len(space.genes), len(given.model), 0.0, 0.0, 1.0, costs=costs)
+    whole = Found(("float",) * len(space.genes), len(materials.model), 0.0, 0.0, 1.0, costs=costs)
     weights = [sum(layers[name].weights for name in gene.layers) for gene in space.genes]
     return SearchResult(
         files,
         objectives_of(costs),
         whole,
         names,
-        found.evaluated,
-        found.uniform,
-        found.greedy,
+        searched.evaluated,
+        searched.uniform,
+        searched.greedy,
         weights,
-        found.failed,
+        searched.failed,
     )

@@ -63,18 +63,20 @@ class SeedFigures(Figures):
 class SeedEvaluator:
     """Trains candidates: "partial" ones for their figures, "final" ones become files."""
 
-    def __init__(self, given: SeedMaterials) -> None:
-        self._given, options = given, given.options
-        self.model = given.read(given.model)
-        some = evenly(given.training, options.calibration)
-        self.network = Network.of(self.model, some, given.folded)
+    def __init__(self, materials: SeedMaterials) -> None:
+        self._materials, options = materials, materials.options
+        self.model = materials.read(materials.model)
+        some = evenly(materials.training, options.calibration)
+        self.network = Network.of(self.model, some, materials.folded)
         self.start = Start.of(self.network, some, options.granularity, options.seed)
 
     @cached_property
     def judge(self) -> Judge:
         """The float network's answers on the records that judge."""
-        labels = self._given.labels
-        return Judge(self.model, self._given.judges, None, 0 if labels is None else labels.output)
+        labels = self._materials.labels
+        return Judge(
+            self.model, self._materials.judges, None, 0 if labels is None else labels.output
+        )
 
     def __call__(self, task: Task) -> dict[str, Any]:
         """Do a task of plain values, with a result of plain values."""
@@ -82,8 +84,8 @@ class SeedEvaluator:
         final = task["stage"] == FINAL
         trained = self.train(candidate, final=final)
         model = self.packed(trained.model, candidate)
-        content = self._given.write(model)
-        read = self._given.read
+        content = self._materials.write(model)
+        read = self._materials.read
         loss, agreement = self._judged(read(content)) if final else _held_back(trained.best)
         figures = SeedFigures(len(content), loss, agreement, costs=self.costs_of(candidate))
         return {"figures": asdict(figures), "model": content if final else None}
@@ -91,7 +93,7 @@ class SeedEvaluator:
     @property
     def space(self) -> Space:
         """What candidates are of."""
-        return self._given.space
+        return self._materials.space
 
     def untrained(self, candidate: Candidate) -> Model:
         """Make the network of integers of a candidate as rounding leaves it."""
@@ -100,26 +102,26 @@ class SeedEvaluator:
     def packed(self, model: Model, candidate: Candidate) -> Model:
         """Store a candidate's weights in as few bits as it says, where that makes files smaller."""
         widths = widths_of(self.space, candidate).weights
-        return packed(model, widths, lambda made: len(self._given.write(made)))
+        return packed(model, widths, lambda made: len(self._materials.write(made)))
 
     def train(self, candidate: Candidate, *, final: bool) -> FinetuneResult:
         """Train a candidate to the float network, and to labels where there are any."""
         from luciole.lquantizer.training import finetune
 
-        given = self._given
+        materials = self._materials
         return finetune(
-            self.start.narrowed(widths_of(given.space, candidate)),
+            self.start.narrowed(widths_of(materials.space, candidate)),
             self.network.model,
-            given.training,
-            epochs=given.options.final if final else given.options.partial,
-            labels=None if given.labels is None else given.labels.numbers,
-            labelled_output=given.options.labelled_output,
+            materials.training,
+            epochs=materials.options.final if final else materials.options.partial,
+            labels=None if materials.labels is None else materials.labels.numbers,
+            labelled_output=materials.options.labelled_output,
             settings=self._settings(final),
             latents=dict(self.start.latents),
         )
 
     def _settings(self, final: bool) -> NarrowSettings:
-        options = self._given.options
+        options = self._materials.options
         return NarrowSettings(
             seed=options.seed,
             mirror=options.mirror,
@@ -132,9 +134,9 @@ class SeedEvaluator:
 
     def costs_of(self, candidate: Candidate) -> dict[str, float]:
         """Count bytes as the publication does, and bit operations where tensors have genes."""
-        widths = widths_of(self._given.space, candidate)
+        widths = widths_of(self._materials.space, candidate)
         size = bytes_of(self.network.layers(), widths.weights, self.start.by_channel)
-        if not self._given.options.inputs:
+        if not self._materials.options.inputs:
             return {FORMULA: size}
         return {FORMULA: size, OPERATIONS: bit_operations(self.network.model.graph, widths)}
 

@@ -45,15 +45,15 @@ def children(
     random: np.random.Generator,
 ) -> list[Candidate]:
     """Draw children that were not evaluated before, as far as there are any."""
-    found: dict[Candidate, None] = {}
+    drawn: dict[Candidate, None] = {}
     for _ in range(_TRIES * count):
-        if len(found) == count:
+        if len(drawn) == count:
             break
         one, other = (parents[int(i)] for i in random.integers(0, len(parents), 2))
         child = crossed(one, other, choices, random)
         if child not in known:
-            found[child] = None
-    return list(found)
+            drawn[child] = None
+    return list(drawn)
 
 
 def evolve(
@@ -75,11 +75,11 @@ def evolve(
             break
         random = np.random.default_rng((seed, generation))
         born = children(chosen, choices, offspring, known, random)
-        found = evaluate(born)
-        if not born or not found:
+        evaluated = evaluate(born)
+        if not born or not evaluated:
             break
-        known |= found
-        pool = [*chosen, *(one for one in born if one in found)]
+        known |= evaluated
+        pool = [*chosen, *(one for one in born if one in evaluated)]
         kept = best(np.array([known[one] for one in pool]), parents)
         chosen = [pool[place] for place in kept]
     return known

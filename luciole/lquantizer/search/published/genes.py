@@ -37,23 +37,23 @@ def components(graph: Graph) -> list[list[Op]]:
     for one, other in (*_fused(graph), *_sharing(graph)):
         near[one].append(other)
         near[other].append(one)
-    order, found, seen = {op: n for n, op in enumerate(graph.ops)}, [], set[Op]()
+    order, groups, seen = {op: n for n, op in enumerate(graph.ops)}, [], set[Op]()
     for op in graph.ops:
         if op not in seen:
             group = _reached(op, near)
             seen |= group
-            found.append(sorted(group, key=order.__getitem__))
-    return found
+            groups.append(sorted(group, key=order.__getitem__))
+    return groups
 
 
 def _reached(start: Op, near: Mapping[Op, Sequence[Op]]) -> set[Op]:
-    found, waiting = {start}, deque([start])
+    reached, waiting = {start}, deque([start])
     while waiting:
         for op in near[waiting.popleft()]:
-            if op not in found:
-                found.add(op)
+            if op not in reached:
+                reached.add(op)
                 waiting.append(op)
-    return found
+    return reached
 
 
 def _fused(graph: Graph) -> Iterable[Edge]:
@@ -87,23 +87,23 @@ def _sharing(graph: Graph) -> Iterable[Edge]:
 
 
 def is_layer(op: Op) -> bool:
-    """Tell whether an operator has constant float weights."""
+    """Check whether an operator has constant float weights."""
     weights = weight_constant(op) if has_weights(op) else None
     return weights is not None and weights.dtype == TensorType.FLOAT32
 
 
 def mask_of(groups: Sequence[Collection[Op]]) -> list[int]:
-    """Say which gene each group has: their numbers in order, -1 for a group without weights."""
-    found, number = [], 0
+    """Number the genes of groups in order, -1 for a group without weights."""
+    mask, number = [], 0
     for group in groups:
         weighty = any(is_layer(op) for op in group)
-        found.append(number if weighty else -1)
+        mask.append(number if weighty else -1)
         number += weighty
-    return found
+    return mask
 
 
 def unmasked(widths: Sequence[int], mask: Sequence[int]) -> list[int]:
-    """Say every group's bits by a chromosome's: an 8 is appended, which -1 points at."""
+    """Return every group's bits from a chromosome's: an 8 is appended, which -1 points at."""
     chosen = [*widths, MASKED]
     return [chosen[place] for place in mask]
 
@@ -151,10 +151,10 @@ def _check(fixed: Mapping[str, str], kinds: str) -> None:
 
 def widths_of(space: Space, candidate: Candidate) -> Widths:
     """Read a candidate: layers whose results have no gene keep 8 bits there."""
-    found: dict[str, dict[str, int]] = {"w": {}, "a": {}}
+    bits: dict[str, dict[str, int]] = {"w": {}, "a": {}}
     for gene, option in zip(space.genes, candidate, strict=True):
-        found[option[0]] |= dict.fromkeys(gene.layers, int(option[1]))
-    return Widths(found["w"], found["a"])
+        bits[option[0]] |= dict.fromkeys(gene.layers, int(option[1]))
+    return Widths(bits["w"], bits["a"])
 
 
 def uniform(space: Space, bits: int) -> Candidate:

@@ -50,9 +50,9 @@ class Network:
         """
         work = real_network(model)
         norms = batch_norms(work, records)
-        found = components(work.graph)
-        layers = [[op for op in group if is_layer(op)] for group in found]
-        mask = mask_of(found)
+        parts = components(work.graph)
+        layers = [[op for op in group if is_layer(op)] for group in parts]
+        mask = mask_of(parts)
         make_float(work.graph)
         kept = {op for op in work.graph.ops if is_layer(op)}
         groups = [[op.name for op in group if op in kept] for group in layers if group]
@@ -112,11 +112,13 @@ class Start:
     @classmethod
     def of(cls, network: Network, records: Records, granularity: Granularity, seed: int) -> Start:
         """Find the first ranges on records: the least and the largest number of each tensor."""
-        how = UniformOptions(granularity=granularity, rounding="nearest", rescale="none", seed=seed)
-        found = quantize_uniform(network.model, records, replace(how, ranges="min_max"))
-        if found.rounded is None:
+        options = UniformOptions(
+            granularity=granularity, rounding="nearest", rescale="none", seed=seed
+        )
+        quantized = quantize_uniform(network.model, records, replace(options, ranges="min_max"))
+        if quantized.rounded is None:
             raise QuantizeError("nothing to search: no operator has a form on integers")
-        return cls(network, found.rounded, found.latents, granularity == "channel")
+        return cls(network, quantized.rounded, quantized.latents, granularity == "channel")
 
     def narrowed(self, widths: Widths) -> Narrowed:
         """Round the weights of each layer to its bits, with the least squared error."""
@@ -124,24 +126,32 @@ class Start:
         for weights in integer_weights(copied.model.graph):
             if weights.op.name in widths.weights:
                 self._round(weights, widths.weights[weights.op.name])
-        ends = (copied.input_type, copied.output_type)
-        bits = (dict(widths.weights), dict(widths.results))
-        return Narrowed(copied.model, copied.chosen, *ends, *bits, norms)
+        return Narrowed(
+            copied.model,
+            copied.chosen,
+            copied.input_type,
+            copied.output_type,
+            dict(widths.weights),
+            dict(widths.results),
+            norms,
+        )
 
     def _round(self, weights: IntegerWeights, bits: int) -> None:
         rows = self.latents[weights.op.name]
         bias = np.zeros(len(rows), np.float32)
         most = int(2 ** (bits - 1) - 1)
-        found = nearest(rows, bias, most, channels=self.by_channel, searched=True)
-        store(weights, found)
+        integers = nearest(rows, bias, most, channels=self.by_channel, searched=True)
+        store(weights, integers)
 
 
-def store(weights: IntegerWeights, found: Integers) -> None:
+def store(weights: IntegerWeights, integers: Integers) -> None:
     """Give a rounded layer other codes."""
     shape, order = weights.layout()
-    laid = np.transpose(found.codes.T.reshape(shape), order)
+    laid = np.transpose(integers.codes.T.reshape(shape), order)
     affine = affine_of(weights.codes)
     assert affine is not None, "integers have scales"
     weights.codes.make_constant(np.ascontiguousarray(laid), affine.dtype)
-    scales = Affine.channels(found.scales, np.zeros(len(found.scales)), affine.axis, affine.dtype)
+    scales = Affine.channels(
+        integers.scales, np.zeros(len(integers.scales)), affine.axis, affine.dtype
+    )
     weights.codes.quantization = scales.table()

@@ -57,26 +57,26 @@ class SeedOptions:
     cluster: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what there is not, and to begin without TensorFlow."""
+        """Refuse unknown words, numbers out of their range, and to begin without TensorFlow."""
         for name, least in (("parents", 2), ("generations", 0), ("seed", 0)):
             _at_least(self, name, least)
         for name in ("offspring", "partial", "final", "calibration", "judges", "files", "workers"):
             _at_least(self, name, 1)
         for name, kinds in (("folding", get_args(Folding)), ("granularity", get_args(Granularity))):
-            found = getattr(self, name)
-            if found not in kinds:
-                raise QuantizeError(f"{name} is {found!r}: {', '.join(kinds)} are possible")
+            word = getattr(self, name)
+            if word not in kinds:
+                raise QuantizeError(f"{name} is {word!r}: {', '.join(kinds)} are possible")
         if find_spec("tensorflow") is None:
             raise missing_extra("preset 'seed': this needs TensorFlow", "tensorflow")
 
     def settings(self) -> dict[str, Any]:
-        """List what another search would be found with: all but budget and runners."""
+        """List the settings that tell searches apart: all but budget and runners."""
         names = ("parents", "offspring", "partial", "final", "folding", "granularity", "inputs")
         rest = ("tied", "mirror", "seed", "labelled_output")
         return {**{n: getattr(self, n) for n in (*names, *rest)}, "fixed": dict(self.fixed)}
 
 
 def _at_least(options: SeedOptions, name: str, least: int) -> None:
-    found = getattr(options, name)
-    if found < least:
-        raise QuantizeError(f"{name} is {found}: at least {least} is needed")
+    number = getattr(options, name)
+    if number < least:
+        raise QuantizeError(f"{name} is {number}: at least {least} is needed")

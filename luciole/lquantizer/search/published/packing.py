@@ -36,8 +36,8 @@ def packed(model: Model, widths: Mapping[str, int], size: Callable[[Model], int]
             continue
         smaller = model.clone()
         _as_levels(smaller.graph, name, bits)
-        if (found := size(smaller)) < best:
-            model, best = smaller, found
+        if (smaller_size := size(smaller)) < best:
+            model, best = smaller, smaller_size
     return model
 
 
@@ -78,7 +78,7 @@ def _as_int4(value: Value) -> None:
 
 
 def _as_levels(graph: Graph, name: str, bits: int) -> None:
-    """Let a LevelsDecode and a CAST make the integers of a name anew, scales left to these."""
+    """Replace the integers of a name by a LevelsDecode and a CAST with their scales."""
     value = next(v for v in graph.values if v.name == name and v.data is not None)
     affine, users = affine_of(value), list(value.users)
     assert affine is not None, "integers have scales"

@@ -43,9 +43,16 @@ class SeedSearch:
         """
         start = list(dict.fromkeys(uniform(self.space, bits) for bits in WIDTHS))
         options = self.options
-        how = (options.generations, options.seed, options.parents, options.offspring)
         try:
-            evolve(start, self.space.choices, self._evaluate, *how)
+            evolve(
+                start,
+                self.space.choices,
+                self._evaluate,
+                options.generations,
+                options.seed,
+                options.parents,
+                options.offspring,
+            )
         except KeyboardInterrupt:
             self.say("interrupted: the files of the front are still made")
         evaluated = self._found(PARTIAL)
@@ -63,16 +70,16 @@ class SeedSearch:
         begun = time.monotonic()
         self._do(PARTIAL, candidates)
         known = {one.candidate: one for one in self._found(PARTIAL)}
-        found = {one: known[one] for one in candidates if one in known}
+        evaluated = {one: known[one] for one in candidates if one in known}
         minutes = (time.monotonic() - begun) / 60
         self.say(
             f"{len(known)} evaluated  front {len(_front(list(known.values())))}  "
-            f"{minutes:.1f} min for {len(found)}"
+            f"{minutes:.1f} min for {len(evaluated)}"
         )
-        return {one: _values(result) for one, result in found.items()}
+        return {one: _values(result) for one, result in evaluated.items()}
 
     def _do(self, stage: str, candidates: Sequence[Candidate]) -> None:
-        """Evaluate those that are not known yet."""
+        """Evaluate the candidates that the storage does not know yet."""
         known = {candidate for candidate, _ in self.storage.found(stage)}
         known |= set(self.storage.in_state(stage, "failed"))
         missing = [candidate for candidate in candidates if candidate not in known]
@@ -102,20 +109,20 @@ class SeedSearch:
         done = [one for one in self._found(FINAL) if one.candidate in chosen]
         return {one.candidate: replace(one, before=known[one.candidate]) for one in done}
 
-    def _thinned(self, found: Sequence[Found]) -> list[Found]:
-        """Leave out what others beat, and of the rest what is most crowded."""
-        front = _front(found)
+    def _thinned(self, evaluated: Sequence[Found]) -> list[Found]:
+        """Leave out networks that others beat, and of the rest the most crowded ones."""
+        front = _front(evaluated)
         kept = spread(np.array([_values(one) for one in front]), self.options.files)
         return [front[place] for place in kept]
 
 
 def _values(one: Found) -> Objectives:
-    """Take what is to be small: the loss, a file's bytes, and bit operations where they count."""
+    """Return the objectives: the loss, a file's bytes, and bit operations where they count."""
     return values_of(one.sum, objectives_of(one.costs))
 
 
-def _front(found: Sequence[Found]) -> list[Found]:
-    if not found:
+def _front(evaluated: Sequence[Found]) -> list[Found]:
+    if not evaluated:
         return []
-    values = np.array([_values(one) for one in found])
-    return sorted((found[place] for place in fronts(values)[0]), key=lambda one: one.bytes)
+    values = np.array([_values(one) for one in evaluated])
+    return sorted((evaluated[place] for place in fronts(values)[0]), key=lambda one: one.bytes)

@@ -21,12 +21,12 @@ FORMULA, OPERATIONS = "formula bytes", "bit operations"
 
 
 def cost_names(inputs: bool) -> tuple[str, ...]:
-    """Name what is counted besides a file's bytes, be it that inputs have genes."""
+    """Name the figures besides a file's bytes, which are more where inputs have genes."""
     return (FORMULA, OPERATIONS) if inputs else (FORMULA,)
 
 
 def objectives_of(costs: Mapping[str, float]) -> tuple[str, ...]:
-    """Name what is to be small: bit operations, too, where they are counted."""
+    """Name the objectives, with bit operations where they are counted."""
     return (ACCURACY, SIZE, *(name for name in costs if name == OPERATIONS))
 
 
@@ -62,8 +62,8 @@ def bit_operations(graph: Graph, widths: Widths) -> int:
         most = max([bits.get(value, _WHOLE) for value in read], default=_WHOLE)
         if is_layer(op):
             total += (macs(op) or 0) * widths.weights.get(op.name, _WHOLE) * most
-        given = widths.results.get(op.name, _WHOLE if is_layer(op) else most)
-        bits |= dict.fromkeys(op.results, given)
+        result_bits = widths.results.get(op.name, _WHOLE if is_layer(op) else most)
+        bits |= dict.fromkeys(op.results, result_bits)
     return total
 
 
