@@ -114,7 +114,7 @@ def _html_of(shown: object) -> str | None:
 
 
 def _kernels() -> Computing:
-    """Find what computes operators for readers: they do not know the room of kernels."""
+    """Import the module that computes operators for readers, which do not know the kernels."""
     kernels: Computing = importlib.import_module("luciole.kernels.core.evaluation")
     return kernels
 

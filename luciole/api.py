@@ -77,11 +77,11 @@ def compile(  # what the program is called
     "class". Raises UnsupportedError that lists operators without a C form, and LucioleError for
     choices that do not suit the model.
     """
-    found = _opened(model)
-    transforms = [preprocess] * len(found.graph.inputs)
+    opened = _opened(model)
+    transforms = [preprocess] * len(opened.graph.inputs)
     target = target or (NATIVE if library else PORTABLE)
     options = CompileOptions(name, input, output, transforms, "", target, arena)
-    program = compile_model(found, options)
+    program = compile_model(opened, options)
     contents: dict[str, bytes | str] = {**program.files}
     if library:
         contents[f"{name}.so"] = library_of(program)
@@ -243,9 +243,9 @@ def sensitivity(
     seed: int | None = None,
     track: Track | None = None,
 ) -> Sensitivity:
-    """Measure what each layer of a float model loses in a scheme of uniform integers ("int8" unless
-    it is said): alone, by its weights and by its tensors alone, and what all others lose without
-    it, the worst layer first.
+    """Measure the loss of each layer of a float model in a scheme of uniform integers ("int8"
+    unless another is given): alone, by its weights and by its tensors alone, and of all others
+    without it, the worst layer first.
 
     ``data`` are samples as ``quantize`` takes them, ``options`` a UniformOptions or its fields as
     keywords. Raises what ``quantize`` does, and QuantizeError for a scheme that learns nothing
@@ -289,18 +289,24 @@ def search(
     """
     opened, chosen = _opened(model), _finished(options, finish)
     records = records_of(opened.graph, data)
-    how = (from_bytes, to_bytes, say, track)
-    if isinstance(chosen, SeedOptions):
-        if metric is not None:
-            raise lquantizer.QuantizeError("metric does not go with the published search")
-        return search_published(opened, records, labels, Path(output), chosen, *how, _folded(model))
-    return search_network(opened, records, Path(output), chosen, *how, labels, _metric(metric))
+    folder = Path(output)
+    if not isinstance(chosen, SeedOptions):
+        judge = _metric(metric)
+        return search_network(
+            opened, records, folder, chosen, from_bytes, to_bytes, say, track, labels, judge
+        )
+    if metric is not None:
+        raise lquantizer.QuantizeError("metric does not go with the published search")
+    norms = _folded(model)
+    return search_published(
+        opened, records, labels, folder, chosen, from_bytes, to_bytes, say, track, norms
+    )
 
 
 def _finished(
     options: SearchOptions | SeedOptions | None, finish: str | None
 ) -> SearchOptions | SeedOptions:
-    """Let a way to finish replace the options' own. Raises QuantizeError for the published search,
+    """Replace the options' way to finish by another. Raises QuantizeError for the published search,
     which has none.
     """
     if finish is None:
@@ -331,8 +337,8 @@ def _floats(*arrays: Array) -> tuple[Array, Array, Array, Array]:
 
 
 def simulate(model: Path_ | Model) -> Result:
-    """Let a network of integers compute with floats between QUANTIZE and DEQUANTIZE, every tensor
-    rounded as before: what training needs, and what other tools take.
+    """Make a network of integers compute with floats between QUANTIZE and DEQUANTIZE, every tensor
+    rounded as before: training needs this form, and other tools take it.
 
     Raises QuantizeError where no operator computes with integers.
     """
@@ -385,14 +391,14 @@ def finetune(
     """
     from luciole.lquantizer import training
 
-    given, known, learned_from = _trained(student)
-    model = given.model if isinstance(given, Rounded) else given
+    begun, known, learned_from = _trained(student)
+    model = begun.model if isinstance(begun, Rounded) else begun
     original = _opened(teacher)
     others = _given(model, judges)
     task = Task(model, _given(model, data), labels, track, others, proof, _metric(metric))
     split = parted(task, learned_from)
     tuned = training.finetune(
-        given,
+        begun,
         _unrolled(original),
         split.learned,
         epochs=epochs,

@@ -36,7 +36,7 @@ from luciole.lquantizer.judging.records import FEW_JUDGES, Judges, Split, check_
 from luciole.lquantizer.proof import Proof
 from luciole.lquantizer.proving.prove import prove
 from luciole.lquantizer.proving.simulation import simulated, simulation_of
-from luciole.lquantizer.search.auto_bits import for_drop, for_size
+from luciole.lquantizer.search.auto_bits import Widths, for_drop, for_size
 from luciole.lquantizer.search.mixed_bits import quantize_mixed_bits
 from luciole.lquantizer.whole.one import quantize_one
 
@@ -115,7 +115,7 @@ def check_metric(metric: Metric | None, model: Model, judges: Judges) -> None:
 
 
 def _teaches(options: Options) -> bool:
-    """Tell whether something is learned from samples."""
+    """Check whether options learn from samples."""
     if isinstance(options, MinifloatOptions):
         return options.needs_data
     if isinstance(options, UniformOptions):
@@ -171,8 +171,9 @@ def _uniform(options: UniformOptions, task: Task) -> Result:
     if options.config is None:
         return lquantizer.quantize_uniform(task.model, task.records, options, task.track)
     fit = FitOptions(config=options.config, spared=options.scheme, seed=options.seed)
-    how = (fit, options, options.scheme, task.track)
-    return lquantizer.quantize_mixed(task.model, task.records, *how)
+    return lquantizer.quantize_mixed(
+        task.model, task.records, fit, options, options.scheme, task.track
+    )
 
 
 @_by.register
@@ -198,23 +199,29 @@ def _fit(options: FitOptions, task: Task) -> Result:
 def _by_scheme(options: FitOptions, task: Task) -> Result:
     """Quantize layers to levels and the schemes that a configuration names."""
     options.refuse_targets("schemes in a config")
-    how = (options, UniformOptions(seed=options.seed), LEARNED, task.track)
-    return lquantizer.quantize_mixed(task.model, task.learned_from(), *how)
+    records, uniform = task.learned_from(), UniformOptions(seed=options.seed)
+    return lquantizer.quantize_mixed(task.model, records, options, uniform, LEARNED, task.track)
 
 
 def _fitted(task: Task, records: Records, options: FitOptions, config: Config) -> Result:
     """Learn levels: of the widths that were chosen, or of those that a target pays for."""
-    how = (options.seed, task.track, options.unroll_lstms)
-    levels = options.levels_only or options.spared_format != FLOAT
-    found = (task.model, records, config)
+    measure = partial(
+        Widths.measure,
+        task.model,
+        records,
+        config,
+        file_size,
+        options.seed,
+        task.track,
+        options.unroll_lstms,
+        options.levels_only or options.spared_format != FLOAT,
+    )
     if options.target_size is not None:
-        return for_size(*found, options.target_size, file_size, *how, levels)
+        return for_size(measure(), options.target_size)
     if options.target_drop is not None:
-        judged = (task.labels, task.metric)
-        return for_drop(*found, options.target_drop, file_size, *how, levels, *judged)
-    method = OutputAware(options.seed)
-    rest = (config, task.track, options.unroll_lstms)
-    return lquantizer.quantize_records(task.model, records, method, *rest)
+        return for_drop(measure(task.labels, task.metric), options.target_drop)
+    method, unroll = OutputAware(options.seed), options.unroll_lstms
+    return lquantizer.quantize_records(task.model, records, method, config, task.track, unroll)
 
 
 def converted(result: Result, model: Model) -> Result:

@@ -162,8 +162,8 @@ def _data(arguments: argparse.Namespace, model: Model) -> Data:
     """Read the records and say what they are. Raises UsageError where --per-class has no labels."""
     from luciole.tools.data import asked_data
 
-    given = {"limit": arguments.limit, "labels": arguments.labels}
-    data = asked_data(arguments, model.graph, arguments.data, **given)
+    keywords = {"limit": arguments.limit, "labels": arguments.labels}
+    data = asked_data(arguments, model.graph, arguments.data, **keywords)
     if arguments.per_class and data.labels is None:
         raise UsageError("--per-class needs labels: the data has none, --labels gives them")
     return data
@@ -209,7 +209,7 @@ class _Subject:
 def _other_answers(
     arguments: argparse.Namespace, model: Model, data: Data, judged: list[Value]
 ) -> list[Array]:
-    """Find what the model of --against answers to the same records."""
+    """Compute the answers of the model of --against to the same records."""
     from luciole.importers import load
 
     other = load(arguments.against)
@@ -238,10 +238,10 @@ def _figures(
     return [
         {
             "output": called(value),
-            "top1": None if labels is None else share_right(found, labels),
-            "agreement": None if others is None else share_equal(found, others[n]),
+            "top1": None if labels is None else share_right(array, labels),
+            "agreement": None if others is None else share_equal(array, others[n]),
         }
-        for n, (value, found) in enumerate(zip(judged, answers, strict=True))
+        for n, (value, array) in enumerate(zip(judged, answers, strict=True))
     ]
 
 

@@ -36,11 +36,12 @@ def _dimensions(fields: Fields, name: str) -> Array:
 
 
 def _dimension(source: Message) -> tables.DimensionMetadata:
-    vectors = ("array_segments", "array_indices")
-    fields = members(source, "dim_metadata", "format", "dense_size", *vectors)
-    plain = Message(source.line, [e for e in source if e.name not in vectors])
+    segments, indices = "array_segments", "array_indices"
+    fields = members(source, "dim_metadata", "format", "dense_size", segments, indices)
+    plain = Message(source.line, [e for e in source if e.name not in (segments, indices)])
     result = table(tables.DimensionMetadata, plain, {})
-    result.array_segments, result.array_indices = (_vector(fields[name]) for name in vectors)
+    result.array_segments = _vector(fields[segments])
+    result.array_indices = _vector(fields[indices])
     return result
 
 

@@ -27,8 +27,8 @@ Runs = Callable[[Op], bool]
 
 
 def fuse_quantization(graph: Graph, runs: Runs) -> bool:
-    """Let every operator between DEQUANTIZE and QUANTIZE compute with integers where it ``runs`` on
-    them, then drop the pairs that are left and change nothing.
+    """Fuse DEQUANTIZE and QUANTIZE into the operators between them, which compute with integers
+    where they ``runs`` on them, then drop the pairs that are left and change nothing.
     """
     changes = [_fuse(graph, op, runs) for op in list(graph.ops) if op.quant is not None]
     changes += [_meet(graph, op, runs) for op in list(graph.ops) if isinstance(op, Quantize)]
@@ -36,8 +36,8 @@ def fuse_quantization(graph: Graph, runs: Runs) -> bool:
 
 
 def fuse_weights(graph: Graph, runs: Runs) -> bool:
-    """Let layers read their constant integer weights without a DEQUANTIZE where they ``run`` on
-    them, their inputs staying float.
+    """Drop the DEQUANTIZE between constant integer weights and layers that have a kernel for them
+    under float inputs.
     """
     changes = [_fuse_weights(op, runs) for op in list(graph.ops)]
     return any(changes)
@@ -87,9 +87,9 @@ def raise_version(op: Op) -> None:
     bits do not take scales that happen to be powers of two for those of older kernels.
     """
     quant = op.quantized_as
-    given = op.given_operands()
-    weights = given.get(quant.weight or "")
-    first = op.operands[0] if weights is None else given.get(quant.input)
+    operands = op.given_operands()
+    weights = operands.get(quant.weight or "")
+    first = op.operands[0] if weights is None else operands.get(quant.input)
     types = [None if value is None else value.dtype for value in (first, weights)]
     if types[0] is not None:
         op.version = max(op.version, quant.since.of(types[0], types[1]))
@@ -106,8 +106,8 @@ def _encode_bias(graph: Graph, op: Op, slots: list[Value | None]) -> None:
     bias, steps = named.get(quant.bias or ""), steps_of_bias(op, slots)
     if bias is None or bias.data is None or not _is_float(bias) or steps is None:
         return
-    given = named.get(quant.input)
-    wide = given is not None and given.dtype == TensorType.INT16
+    data = named.get(quant.input)
+    wide = data is not None and data.dtype == TensorType.INT16
     affine = Affine.channels(
         steps, np.zeros(len(steps)), 0, TensorType.INT64 if wide else TensorType.INT32
     )
@@ -118,10 +118,10 @@ def _encode_bias(graph: Graph, op: Op, slots: list[Value | None]) -> None:
 
 
 def steps_of_bias(op: Op, slots: Sequence[Value | None]) -> NDArray[np.float32] | None:
-    """Compute what a step of a layer's bias stands for, one or [outputs], with other operands in
-    its ``slots``: its input's scale times its weights'. None where these are no integers, and where
-    an input has several scales or weights have some of another axis than that of outputs, for which
-    no kernel has steps.
+    """Compute the scale of a layer's bias, one or [outputs], with other operands in its ``slots``:
+    its input's scale times its weights'. None where these are no integers, and where an input has
+    several scales or weights have some of another axis than that of outputs, for which no kernel
+    has steps.
     """
     quant = op.quantized_as
     named = dict(zip((name for name, _ in op.named_operands()), slots, strict=True))
@@ -132,12 +132,12 @@ def steps_of_bias(op: Op, slots: Sequence[Value | None]) -> NDArray[np.float32] 
 
 def _scales(value: Value | None, axis: int | None) -> NDArray[np.float32] | None:
     """Read the one scale of a tensor of integers, or those along an ``axis``; None for others."""
-    found = None if value is None else affine_of(value)
-    if value is None or found is None or found.scale.size == 1:
-        return None if found is None else found.scale
+    affine = None if value is None else affine_of(value)
+    if value is None or affine is None or affine.scale.size == 1:
+        return None if affine is None else affine.scale
     count = len(value.dims)
-    fits = axis is not None and -count <= axis < count and found.axis == axis % count
-    return found.scale if fits and value.dims[found.axis] == found.scale.size else None
+    fits = axis is not None and -count <= axis < count and affine.axis == axis % count
+    return affine.scale if fits and value.dims[affine.axis] == affine.scale.size else None
 
 
 def _is_float(value: Value | None) -> bool:
@@ -151,7 +151,7 @@ def _integer_operand(value: Value | None) -> Value | None:
 
 
 def integers_behind(value: Value) -> Value | None:
-    """Find what a DEQUANTIZE makes a tensor from, None where none does."""
+    """Return the operand of the DEQUANTIZE that makes a tensor, None where none does."""
     producer = value.producer
     if producer is None or not isinstance(producer.op, Dequantize):
         return None
@@ -167,7 +167,7 @@ def _only_quantize(value: Value) -> Quantize | None:
 
 
 def _reads(op: Op, slots: Sequence[Value | None], runs: Runs) -> bool:
-    """Let an operator read other operands, unless it then has no kernel."""
+    """Set an operator's operands, unless it then has no kernel."""
     before = op.operands
     op.set_operands(slots)
     if runs(op):
@@ -190,7 +190,7 @@ def _keep_names(before: Sequence[Value | None], slots: Sequence[Value | None]) -
 
 
 def _take_over(graph: Graph, result: Value, quantize: Quantize) -> None:
-    """Let a float result hold the integers that a QUANTIZE makes of it, and drop the QUANTIZE."""
+    """Turn a float result into the integers that a QUANTIZE makes of it, and drop the QUANTIZE."""
     integers = quantize.output
     if integers.is_output:
         result.name, integers.name = integers.name, result.name
@@ -200,8 +200,8 @@ def _take_over(graph: Graph, result: Value, quantize: Quantize) -> None:
 
 
 def _meet(graph: Graph, quantize: Quantize, runs: Runs) -> bool:
-    """Let a QUANTIZE behind a DEQUANTIZE read the integers themselves; drop it where both sides
-    have the same scale and zero point.
+    """Drop the DEQUANTIZE in front of a QUANTIZE, and the QUANTIZE, too, where both sides have the
+    same scale and zero point.
     """
     codes = integers_behind(quantize.input)
     if codes is None or codes.dtype == TensorType.FLOAT16:

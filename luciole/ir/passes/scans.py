@@ -49,8 +49,8 @@ def scan_of(op: While) -> Scan | None:
     body, _ = op.body_graph.clone()
     fuse_list_writes(body)
     remove_dead(body)
-    found = _Body(body, [place for place, start in starts.items() if start == 0])
-    reads, writes = found.reads(), found.writes()
+    loop = _Body(body, [place for place, start in starts.items() if start == 0])
+    reads, writes = loop.reads(), loop.writes()
     lists = [place for place, _ in reads] + list(writes)
     if any(_length(op.inputs[place]) < steps for place in lists):
         return None
@@ -58,7 +58,7 @@ def scan_of(op: While) -> Scan | None:
     states = [n for n in range(len(body.inputs)) if n not in {*handed, *writes, *starts}]
     readers = {op for _, op in reads}
     held = [n for n in handed if any(user not in readers for user, _ in body.inputs[n].users)]
-    if not found.separate(held, states, reads, writes):
+    if not loop.separate(held, states, reads, writes):
         return None
     counts = {place: start + steps for place, start in starts.items()}
     return Scan(body, steps, held, states, [place for place, _ in reads], list(writes), counts)
@@ -66,14 +66,14 @@ def scan_of(op: While) -> Scan | None:
 
 def _counters(op: While) -> dict[int, int]:
     """Find the operands to which the body adds 1 and nothing else, and where they begin."""
-    found = {}
-    for place, (given, argument, result) in enumerate(
+    starts = {}
+    for place, (operand, argument, result) in enumerate(
         zip(op.inputs, op.body_graph.inputs, op.body_graph.outputs, strict=False)
     ):
-        start = given.data if follows(result, argument) else None
+        start = operand.data if follows(result, argument) else None
         if start is not None and start.shape == () and start.dtype.kind == "i":
-            found[place] = int(start)
-    return found
+            starts[place] = int(start)
+    return starts
 
 
 def _steps(condition: Graph, starts: dict[int, int]) -> int | None:
@@ -110,11 +110,11 @@ class _Body:
 
     def reads(self) -> list[tuple[int, Gather]]:
         """Find where elements are read: places of the lists, which are handed on as they are."""
-        found = []
+        gathers = []
         for op in self._body.ops:
             if isinstance(op, Gather) and op.indices in self._counters and self._handed(op.params):
-                found.append((self._body.inputs.index(op.params), op))
-        return [(place, op) for place, op in found if op.axis == 0 and op.batch_dims == 0]
+                gathers.append((self._body.inputs.index(op.params), op))
+        return [(place, op) for place, op in gathers if op.axis == 0 and op.batch_dims == 0]
 
     def _handed(self, value: Value) -> bool:
         inputs, outputs = self._body.inputs, self._body.outputs
@@ -122,7 +122,7 @@ class _Body:
 
     def writes(self) -> dict[int, DynamicUpdateSlice]:
         """Find lists whose element is written and that nothing else in the body looks at."""
-        found = {}
+        updates = {}
         for place, (argument, result) in enumerate(
             zip(self._body.inputs, self._body.outputs, strict=True)
         ):
@@ -131,8 +131,8 @@ class _Body:
                 continue
             one = update.update.shape == (1, *argument.shape[1:])
             if one and first_of(update.start_indices, 0) in self._counters:
-                found[place] = update
-        return found
+                updates[place] = update
+        return updates
 
     def separate(
         self,

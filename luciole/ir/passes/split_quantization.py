@@ -25,8 +25,8 @@ _CODES = (*ACTIVATIONS, TensorType.INT4)
 
 
 def split_quantization(graph: Graph, runs: Runs, kept: Container[Op] = ()) -> bool:
-    """Let every operator that ``runs`` on floats read its integers behind a DEQUANTIZE and give
-    floats to a QUANTIZE; constant biases become real numbers. ``fuse_quantization`` gives the
+    """Put every operator that ``runs`` on floats between a DEQUANTIZE of its integers and a
+    QUANTIZE of its floats; constant biases become real numbers. ``fuse_quantization`` gives the
     integers back, and ``fuse_weights`` those that layers read under a float input. Operators that
     are ``kept`` go on computing with integers.
     """
@@ -47,7 +47,7 @@ def splits(op: Op, runs: Runs) -> bool:
 
 
 def computes_with_integers(op: Op) -> bool:
-    """Tell whether an operator reads or gives quantized integers, and does more than convert
+    """Check whether an operator reads or gives quantized integers, and does more than convert
     them.
     """
     if isinstance(op, Dequantize):
@@ -77,11 +77,11 @@ def _holds_codes(value: Value | None) -> bool:
 
 
 def _is_special(op: Op) -> bool:
-    """Tell whether integers are stored or kept in ways that DEQUANTIZE does not know: sparsely, in
+    """Check whether integers are stored or kept in ways that DEQUANTIZE does not know: sparsely, in
     a variable, or signed under the name UINT8 (in files from before TFLite had INT8).
     """
-    given = [value for value in op.operands if value is not None]
-    under_float = bool(given) and given[0].dtype == TensorType.FLOAT32
+    operands = [value for value in op.operands if value is not None]
+    under_float = bool(operands) and operands[0].dtype == TensorType.FLOAT32
     return any(
         value.sparsity is not None
         or value.is_variable
@@ -90,7 +90,7 @@ def _is_special(op: Op) -> bool:
             and value.dtype == TensorType.UINT8
             and not stored_parameters(value)[1].any()
         )
-        for value in given
+        for value in operands
         if value.is_constant or value.is_variable
     )
 
@@ -108,8 +108,8 @@ def _bias(op: Op) -> Value | None:
 
 
 def _runs_on_floats(op: Op, bias: Value | None, runs: Runs) -> bool:
-    """Tell whether an operator has a kernel for real numbers in place of its integers, which gives
-    real numbers in their place and all else as it is.
+    """Check whether an operator has a kernel for real numbers in place of its integers, whose
+    results are real numbers in their place and all else as it is.
     """
     floats = [
         Value(v.name, TensorType.FLOAT32, v.shape)
@@ -119,9 +119,9 @@ def _runs_on_floats(op: Op, bias: Value | None, runs: Runs) -> bool:
     ]
     twin = op.clone(floats)
     types = tuple(TensorType.FLOAT32 if _holds_codes(v) else v.dtype for v in op.results)
-    found = runs(twin) and (isinstance(op, Quantize) or twin.result_dtypes() == types)
+    has_kernel = runs(twin) and (isinstance(op, Quantize) or twin.result_dtypes() == types)
     twin.set_operands([])  # so that no tensor is used by it any more
-    return found
+    return has_kernel
 
 
 def _real_bias(graph: Graph, op: Op, bias: Value) -> Value:
@@ -149,8 +149,8 @@ def _real(graph: Graph, op: Op, value: Value, reals: dict[Value, Value]) -> Valu
 
 
 def _round_result(graph: Graph, op: Op, result: Value) -> None:
-    """Let an operator give floats to a QUANTIZE, and what used its integers use that one's. The
-    float result keeps the name, unless it was an output's.
+    """Put a QUANTIZE between an operator, whose result becomes float, and the users of its
+    integers. The float result keeps the name, unless it was an output's.
     """
     users, is_output, name = list(result.users), result.is_output, result.name
     quantize = Quantize(result)

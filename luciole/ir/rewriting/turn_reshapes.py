@@ -36,8 +36,8 @@ def turn_reshape(graph: Graph, op: Reshape) -> bool:
     order = None if first is None else order_of(first)
     if first is None or order is None or op.output.shape.count(None) > 1:
         return False
-    found = exchanged(op.tensor.shape, op.output.shape, order)
-    if found is not None and _in_place(found[1], op.output.shape):
+    exchange = exchanged(op.tensor.shape, op.output.shape, order)
+    if exchange is not None and _in_place(exchange[1], op.output.shape):
         extents = _extents(op.output.shape)
         op.set_operands([first.a, _vector(graph, "shape", extents)])
         op.new_shape = extents
@@ -45,26 +45,26 @@ def turn_reshape(graph: Graph, op: Reshape) -> bool:
     behind = _reader(op.output)
     if behind is None or _reader(op.tensor) is not op or op.tensor.is_output:
         return False
-    if found is not None:
-        return _sink(graph, op, first, found)
+    if exchange is not None:
+        return _sink(graph, op, first, exchange)
     return isinstance(behind, Transpose) and _rise(graph, op, behind)
 
 
 def exchanged(before: Shape, after: Shape, order: Order) -> tuple[Shape, Order] | None:
-    """Find how a tensor can be reshaped first and turned then that is turned by ``order`` to the
-    shape ``before`` and reshaped to ``after``: the shape between and the order. None where a run of
-    axes that the RESHAPE joins or splits is no run before it is turned.
+    """Exchange a turn by ``order`` to the shape ``before`` and a reshape to ``after``: return the
+    shape to reshape to first, and the order to turn by then. None where a run of axes that the
+    RESHAPE joins or splits is no run before it is turned.
     """
-    found = list(runs(before, after) or ())
-    if not found:
+    parts = list(runs(before, after) or ())
+    if not parts:
         return None
     wide = [axis for axis in order if before[order.index(axis)] != 1]
     place = {axis: sorted(wide).index(axis) for axis in wide}
-    keys = [[place[order[i]] for i in run.before if order[i] in place] for run in found]
-    sequence = sorted(range(len(found)), key=lambda i: (keys[i] or [len(wide)])[0])
+    keys = [[place[order[i]] for i in run.before if order[i] in place] for run in parts]
+    sequence = sorted(range(len(parts)), key=lambda i: (keys[i] or [len(wide)])[0])
     if [key for i in sequence for key in keys[i]] != sorted(place.values()):
         return None
-    axes = [axis for i in sequence for axis in found[i].after]
+    axes = [axis for i in sequence for axis in parts[i].after]
     turned = tuple(axes.index(axis) for axis in range(len(after)))
     return tuple(after[axis] for axis in axes), turned
 
@@ -73,14 +73,14 @@ def runs(before: Shape, after: Shape) -> list[Run] | None:
     """Cut both shapes of a RESHAPE into the shortest runs of axes with as many elements; an extent
     that is not known must stand alone on both sides. None where they cannot be cut.
     """
-    found, i, j = [], 0, 0
+    cut, i, j = [], 0, 0
     while i < len(before) or j < len(after):
         run = _run(before, after, i, j)
         if run is None:
             return None
-        found.append(run)
+        cut.append(run)
         i, j = run.before.stop, run.after.stop
-    return found
+    return cut
 
 
 def _run(before: Shape, after: Shape, i: int, j: int) -> Run | None:
@@ -114,24 +114,24 @@ def _reader(value: Value) -> Op | None:
     return value.users[0].op if len(value.users) == 1 and not value.is_output else None
 
 
-def _sink(graph: Graph, op: Reshape, first: Transpose, found: tuple[Shape, Order]) -> bool:
-    """Reshape what is before the TRANSPOSE, and turn the result, which a TRANSPOSE reads."""
+def _sink(graph: Graph, op: Reshape, first: Transpose, exchange: tuple[Shape, Order]) -> bool:
+    """Move a TRANSPOSE from before a RESHAPE behind it, where another TRANSPOSE follows."""
     behind = _reader(op.output)
     if not isinstance(behind, Transpose) or order_of(behind) is None:
         return False
-    shape, order = found
+    shape, order = exchange
     return _replace(graph, op, _reshape(graph, op, first.a, shape), order)
 
 
 def _rise(graph: Graph, op: Reshape, behind: Transpose) -> bool:
-    """Turn what the RESHAPE reads, and reshape that to what the TRANSPOSE behind makes of it."""
+    """Move the TRANSPOSE behind a RESHAPE in front of it."""
     order = order_of(behind)
     if order is None or None in (*op.tensor.shape, *behind.output.shape):
         return False
-    found = exchanged(op.output.shape, op.tensor.shape, inverse(order))
-    if found is None or behind.output.is_output:
+    exchange = exchanged(op.output.shape, op.tensor.shape, inverse(order))
+    if exchange is None or behind.output.is_output:
         return False
-    perm = _vector(graph, "perm", inverse(found[1]))
+    perm = _vector(graph, "perm", inverse(exchange[1]))
     turned = graph.insert_before(op, Transpose(op.tensor, perm), graph.unique_name("turned"))
     turned.output.quantization = op.tensor.quantization
     made = _reshape(graph, behind, turned.output, behind.output.shape)
@@ -150,7 +150,7 @@ def _reshape(graph: Graph, before: Op, value: Value, shape: Shape) -> Value:
 
 
 def _replace(graph: Graph, op: Reshape, value: Value, order: Order) -> bool:
-    """Let a TRANSPOSE of a value be read in place of a RESHAPE's result."""
+    """Replace a RESHAPE's result by a TRANSPOSE of a value."""
     perm = _vector(graph, "perm", order)
     last = graph.insert_before(op, Transpose(value, perm), graph.unique_name("turned"))
     last.output.quantization = op.output.quantization

@@ -83,7 +83,7 @@ class Widths:
         return cls(bench, table, alone, table.front(_GOALS))
 
     def fit(self, one: Sum) -> Result:
-        """Fit an allocation, and say in its report what layers lose."""
+        """Fit an allocation, and list the losses of layers in its report."""
         result = self.bench.fit(self.table.space.by_layer(one.candidate))
         result.report.options = [
             {"layer": a.layer, "option": a.option, "bytes": a.bytes, "error": a.loss}
@@ -103,22 +103,12 @@ class Widths:
         return self.bench.judge.judge(result.model)
 
 
-def for_size(
-    model: Model,
-    records: Records,
-    config: Config,
-    target: int,
-    size: Size,
-    seed: int = 0,
-    track: Track | None = None,
-    unroll: bool = False,
-    levels_only: bool = False,
-) -> Result:
+def for_size(widths: Widths, target: int) -> Result:
     """Find the best allocation whose file is no larger than ``target`` bytes: that of the least sum
     of losses, or a uniform one where that loses less. Raises QuantizeError when the smallest one is
     larger.
     """
-    widths = Widths.measure(model, records, config, size, seed, track, unroll, levels_only)
+    size = widths.bench.size
     best = _largest(widths, widths.front, target)
     if best is None:
         smallest = size(widths.fit(widths.front[0]).model)
@@ -158,27 +148,13 @@ def _place(front: list[Sum], room: int) -> int:
     return max((n for n, one in enumerate(front) if one.bytes <= room), default=0)
 
 
-def for_drop(
-    model: Model,
-    records: Records,
-    config: Config,
-    target: float,
-    size: Size,
-    seed: int = 0,
-    track: Track | None = None,
-    unroll: bool = False,
-    levels_only: bool = False,
-    labels: Array | None = None,
-    metric: Metric | None = None,
-) -> Result:
+def for_drop(widths: Widths, target: float) -> Result:
     """Find the smallest allocation that loses at most ``target``, in the unit of the ``Judge``, on
-    records that nothing was learned from. Sums only estimate what a fit loses and what its file
-    takes: steps between the smallest and the largest are halved, and of those that were fitted the
+    records that nothing was learned from. Sums only estimate the loss of a fit and the bytes of its
+    file: steps between the smallest and the largest are halved, and of those that were fitted the
     smallest file counts.
     """
-    widths = Widths.measure(
-        model, records, config, size, seed, track, unroll, levels_only, labels, metric
-    )
+    size = widths.bench.size
     whole = Sum((), 0.0, size(widths.bench.model), 0.0)
     steps = thinned(widths.front, _GOALS, _POINTS, whole)
     best: list[tuple[Result, Loss]] = []
@@ -214,7 +190,7 @@ def _space(model: Model, config: Config, levels_only: bool) -> Space:
 
 
 def _gene(gene: Gene, config: Config, levels_only: bool) -> Gene:
-    """Take floats off what a layer may be, or leave nothing else."""
+    """Leave a layer its options without floats, or floats alone."""
     named = config.all_layers or any(map(config.names, gene.layers))
     is_float = any(config.choose(name).skip for name in gene.layers)
     is_float |= levels_only and gene.is_end and not named

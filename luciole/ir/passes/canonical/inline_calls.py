@@ -62,12 +62,12 @@ def _inlined(graph: Graph, op: Delegating) -> list[Op]:
 
 
 def _copied(value: Value, graph: Graph, known: dict[Value, Value | None]) -> Value:
-    """Return what stands for a tensor of the called graph."""
-    found = known.get(value)
-    if found is None:
-        found = known[value] = graph.add_value(value.clone())
+    """Return the copy of a tensor of the called graph."""
+    copy = known.get(value)
+    if copy is None:
+        copy = known[value] = graph.add_value(value.clone())
         scales, points = (
             None if v is None else _copied(v, graph, known) for v in value.block_tensors
         )
-        found.block_tensors = scales, points
-    return found
+        copy.block_tensors = scales, points
+    return copy

@@ -59,19 +59,19 @@ def unroll_unidirseqlstm(graph: Graph) -> bool:
 
 
 def whole_lstms(graph: Graph) -> list[str]:
-    """Say, in a sentence each, which LSTMs of a graph the pass leaves as they are, and that there
-    are none at all.
+    """Return a sentence for each LSTM of a graph that the pass leaves as it is, or one where there
+    are no LSTMs at all.
     """
-    found = [op for op in graph.ops if isinstance(op, UnidirectionalSequenceLSTM)]
-    if not found:
+    layers = [op for op in graph.ops if isinstance(op, UnidirectionalSequenceLSTM)]
+    if not layers:
         loop = next((f"; of {op}: {LOOPS}" for op in graph.ops if isinstance(op, While)), "")
         return [f"no LSTM to unroll: the model has no UNIDIRECTIONAL_SEQUENCE_LSTM{loop}"]
-    reasons = {op: not_unrolled(op) for op in found}
+    reasons = {op: not_unrolled(op) for op in layers}
     return [f"{op} is not unrolled: {why}" for op, why in reasons.items() if why is not None]
 
 
 def not_unrolled(op: UnidirectionalSequenceLSTM) -> str | None:
-    """Say why an LSTM stays as it is, None when it can be spelled out."""
+    """Return the reason why an LSTM stays as it is, None when it can be spelled out."""
     try:
         op.result_shapes()
     except ShapeError as error:
@@ -193,24 +193,24 @@ class _Parameters:
 
 
 def _parameters(writer: _Writer, op: UnidirectionalSequenceLSTM) -> _Parameters:
-    given = {n: v.data for n, v in op.given_operands().items() if v.data is not None}
+    arrays = {n: v.data for n, v in op.given_operands().items() if v.data is not None}
     coupled = op.input_to_input_weights is None
     gates = (*(g for g in GATES[coupled:] if g != CANDIDATE), CANDIDATE)
 
     def joined(what: str, pattern: str) -> Value:
-        parts = [_matrix(given[pattern.format(gate)]) for gate in gates]
+        parts = [_matrix(arrays[pattern.format(gate)]) for gate in gates]
         return writer.constant(what, np.concatenate(parts))
 
-    cells = len(given[f"{CANDIDATE}_gate_bias"])
-    peepholes = {g: name for g in gates if (name := f"cell_to_{g}_weights") in given}
+    cells = len(arrays[f"{CANDIDATE}_gate_bias"])
+    peepholes = {g: name for g in gates if (name := f"cell_to_{g}_weights") in arrays}
     return _Parameters(
         gates,
         writer.constant("split_axis", np.array(1, np.int32)),
         writer.constant("split_sizes", np.array([(len(gates) - 1) * cells, cells], np.int32)),
         joined("input_weights", "input_to_{}_weights"),
-        writer.constant("bias", np.concatenate([given[f"{gate}_gate_bias"] for gate in gates])),
+        writer.constant("bias", np.concatenate([arrays[f"{gate}_gate_bias"] for gate in gates])),
         joined("recurrent_weights", "recurrent_to_{}_weights"),
-        {gate: writer.constant(name, given[name]) for gate, name in peepholes.items()},
+        {gate: writer.constant(name, arrays[name]) for gate, name in peepholes.items()},
         writer.constant("one", np.array(1, np.float32)) if coupled else None,
         _limits(writer, "cell_clip", op.cell_clip),
         _limits(writer, "proj_clip", op.proj_clip),

@@ -66,7 +66,7 @@ def _takes(op: Op, activation: ActivationFunctionType) -> bool:
 
 
 def _take_over(graph: Graph, op: Op, before: Op) -> None:
-    """Let ``before`` produce the activation's result: its name is the one that people know."""
+    """Give ``before`` the activation's result: its name is the one that people know."""
     between, result = before.output, op.output
     between.quantization = result.quantization
     name = result.name

@@ -81,7 +81,7 @@ def _cancel(graph: Graph, op: Transpose) -> bool:
 
 
 def _replace(op: Op, value: Value) -> bool:
-    """Let users of a result read another value, and the caller, too, under the result's name."""
+    """Replace a result by another value for its users, and for the caller under its name."""
     result = op.output
     if result.is_output and (value.producer is None or value.is_output):
         return False
@@ -98,7 +98,7 @@ def _vector(graph: Graph, name: str, numbers: Sequence[int]) -> Value:
 
 
 def _sink(graph: Graph, op: Op) -> bool:
-    """Let an operator read what is before its operands' TRANSPOSE, and put one behind it."""
+    """Move the TRANSPOSE of an operator's operands behind it."""
     if len(op.results) != 1 or op.stateful or not op.output.shape:
         return False
     orders = {order_of(t) for v in op.operands if v is not None and (t := made_by(v, Transpose))}
@@ -170,7 +170,7 @@ def _pays(op: Op, order: Order) -> bool:
 
 
 def _moved_already(op: Op, value: Value, order: Order) -> Value | None:
-    """Find what a TRANSPOSE before an operator made of a value that this order turns back."""
+    """Return the tensor that an earlier TRANSPOSE, which this order turns back, made of a value."""
     ops = op.own_graph.ops
     for use in value.users:
         back = order_of(use.op) if isinstance(use.op, Transpose) else None
@@ -253,8 +253,8 @@ def _reduction(graph: Graph, op: Reduction, order: Order) -> Op | None:
 
 
 def _reduce_before(graph: Graph, op: Reduction) -> bool:
-    """Let a reduction that drops its axes read what is before a TRANSPOSE, where the axes that stay
-    have the same order there.
+    """Drop the TRANSPOSE before a reduction that drops its axes, where the axes that stay have the
+    same order without it.
     """
     axes, before = op.reduction_indices.data, made_by(op.input, Transpose)
     order = None if before is None else order_of(before)
