@@ -195,8 +195,7 @@ class _Layer:
 
     def _record(self, x: Array, y: Array, g: _Geometry, cut: Spans) -> tiles.ConvRecord:
         """Make the kernel's own record."""
-        words = self.tiling.all_planes, WORD_BYTES // 4
-        planes = self.memory.scratch(g.pixels * g.words, *words)
+        planes = self.memory.scratch(g.pixels * g.words, self.tiling.all_planes, WORD_BYTES // 4)
         sums = self.memory.scratch(g.results)
         images, pixel, outputs = (
             (x.nbytes // g.images, y.nbytes // g.images),
@@ -283,8 +282,8 @@ class _Layer:
         t = self.tiling
         pixel = WORD_BYTES * g.words * t.all_planes
         weights, factors, offsets = self._constants
-        cases = (len(g.rows.runs), len(g.columns.runs), t.groups * t.lanes)
-        starts = self.memory.keep(self._starts(g), *cases)
+        row_runs, column_runs = len(g.rows.runs), len(g.columns.runs)
+        starts = self.memory.keep(self._starts(g), row_runs, column_runs, t.groups * t.lanes)
         record = tiles.CountingRecord(
             planes=planes,
             pixel=pixel,

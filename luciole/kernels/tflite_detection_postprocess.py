@@ -37,10 +37,10 @@ def tflite_detection_postprocess(
     0.
     """
     if not 0 < op.nms_iou_threshold <= 1:
-        found = op.nms_iou_threshold
-        raise LucioleError(f"nms_iou_threshold is {found}, it must be above 0 and at most 1")
-    more = background(op, predictions.shape[2])
-    scores = _real(op.class_predictions, predictions, "class_predictions")[0, :, more:]
+        threshold = op.nms_iou_threshold
+        raise LucioleError(f"nms_iou_threshold is {threshold}, it must be above 0 and at most 1")
+    skipped = background(op, predictions.shape[2])
+    scores = _real(op.class_predictions, predictions, "class_predictions")[0, :, skipped:]
     boxes = _decoded(
         op,
         _real(op.box_encodings, encodings, "box_encodings")[0, :, :4],
@@ -75,9 +75,9 @@ def build(op: TFLiteDetectionPostProcess, context: Context) -> Built:
         return tables
     places = memory.keep(known, encodings.shape[1], CORNERS)
     record = _record(op, context, places, memory, tables)
-    kinds = (bool(given) for given, _ in tables)
-    found = detections.kernel(op.use_regular_nms, *kinds)
-    return memory.step(found.address, record)
+    kinds = (bool(decodes) for decodes, _ in tables)
+    compiled = detections.kernel(op.use_regular_nms, *kinds)
+    return memory.step(compiled.address, record)
 
 
 Tables = Sequence[tuple[int, int]]
@@ -87,43 +87,43 @@ Tables = Sequence[tuple[int, int]]
 def _tables(
     op: TFLiteDetectionPostProcess, encodings: Array, predictions: Array, memory: Memory
 ) -> Tables:
-    """Take memory for what bytes stand for. Raises LucioleError where they have no scale."""
-    found = []
-    given = (
+    """Take memory for the real numbers of bytes. Raises LucioleError where they have no scale."""
+    tables = []
+    operands = (
         (op.box_encodings, encodings, "box_encodings"),
         (op.class_predictions, predictions, "class_predictions"),
     )
-    for value, array, name in given:
+    for value, array, name in operands:
         if array.dtype == np.float32:
-            found.append((0, 0))
+            tables.append((0, 0))
             continue
         every = _real(value, np.arange(256, dtype=np.uint8), name)
-        found.append((memory.scratch(array.size), memory.keep(every, 256)))
-    return found
+        tables.append((memory.scratch(array.size), memory.keep(every, 256)))
+    return tables
 
 
 def _record(
     op: TFLiteDetectionPostProcess, context: Context, anchors: int, memory: Memory, tables: Tables
 ) -> DetectionRecord:
-    """Lay out operands, results and what the kernel writes for itself."""
+    """Lay out operands, results and the kernel's own memory."""
     encodings, predictions = context.pair
     _, count, numbers = encodings.shape
     width = predictions.shape[2]
     rows = op.max_detections * op.max_classes_per_detection
-    given = [
+    addresses = [
         reach(encodings, encodings.itemsize * count * max(numbers, CORNERS)),
         reach(predictions, predictions.itemsize * count * width),
     ]
-    real = [address or at for (address, _), at in zip(tables, given, strict=True)]
+    real = [address or at for (address, _), at in zip(tables, addresses, strict=True)]
     sizes = (CORNERS * rows, rows, rows, 1)
-    corners, kinds, values, found = (
+    corners, kinds, values, counts = (
         reach(y, y.itemsize * size) for y, size in zip(context.results, sizes, strict=True)
     )
     return DetectionRecord(
         corners=corners,
         kinds=kinds,
         values=values,
-        found=found,
+        found=counts,
         rows=rows,
         encodings=real[0],
         numbers=numbers,
@@ -132,9 +132,9 @@ def _record(
         width=width,
         classes=op.num_classes,
         count=count,
-        encoded=given[0],
+        encoded=addresses[0],
         encoding_table=tables[0][1],
-        scored=given[1],
+        scored=addresses[1],
         score_table=tables[1][1],
         all_scores=real[1],
         **_own_memory(op, count, memory),
@@ -143,7 +143,7 @@ def _record(
 
 
 def _own_memory(op: TFLiteDetectionPostProcess, count: int, memory: Memory) -> dict[str, Any]:
-    """Take what the kernel writes for itself about so many boxes."""
+    """Take the kernel's own memory for ``count`` boxes."""
     return {
         "boxes": memory.scratch(count, CORNERS),
         "best": memory.scratch(count),

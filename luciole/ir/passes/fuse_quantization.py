@@ -177,7 +177,7 @@ def _reads(op: Op, slots: Sequence[Value | None], runs: Runs) -> bool:
 
 
 def _keep_names(before: Sequence[Value | None], slots: Sequence[Value | None]) -> None:
-    """Let constants that were encoded have the names of those that nothing reads any more."""
+    """Give encoded constants the names of the constants that they replace."""
     for old, new in zip(before, slots, strict=True):
         if (
             old is not None

@@ -119,8 +119,8 @@ def step(
     a, b = LIMITS.get(activation, (0.0, 0.0))
     then = Unary.TANH if is_tanh else Unary.CLAMP
     left, right = (VECTOR * move for move in cut.moving)
-    found = kernel(int(function), left, right, int(then))
-    return strided.step(found, BinaryRecord(**walk.fields(), a=a, b=b), z.size, memory)
+    compiled = kernel(int(function), left, right, int(then))
+    return strided.step(compiled, BinaryRecord(**walk.fields(), a=a, b=b), z.size, memory)
 
 
 def define(cls: type[Op], formula: BinaryFormula) -> None:

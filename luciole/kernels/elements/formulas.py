@@ -7,7 +7,7 @@ def name_of(cls: type[Op]) -> str:
     """Name the formula of an operator. Raises TypeError for one with attributes, of which a formula
     would know nothing.
     """
-    found = ", ".join(field.name for field in cls.attr_fields())
-    if found:
-        raise TypeError(f"{cls.__name__} has {found}: a formula knows nothing of attributes")
+    attributes = ", ".join(field.name for field in cls.attr_fields())
+    if attributes:
+        raise TypeError(f"{cls.__name__} has {attributes}: a formula knows nothing of attributes")
     return cls.__name__

@@ -258,12 +258,12 @@ def step(
     images, height, width, channels = z.shape
     pixel, image = channels * z.itemsize, x.strides[0]
     offsets = [np.array([[p.lower, p.upper] for p in places]) for places in (rows, columns)]
-    moves = (turns(images, image), *map(among, offsets))
+    row_move, column_move = map(among, offsets)
     record = MixRecord(
         begin=0,
         end=images * height,
         z=reach(z, z.nbytes),
-        x=reach(x, pixel, *moves),
+        x=reach(x, pixel, turns(images, image), row_move, column_move),
         height=height,
         width=width,
         channels=channels,

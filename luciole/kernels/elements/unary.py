@@ -66,8 +66,8 @@ def apply(function: Chosen, y: int, x: int, count: int, a: Single, b: Single) ->
 
 def step(formula: Applied, x: Array, y: Array) -> NativeStep:
     """Make the step of a formula that is applied to the elements of x."""
-    to, given = (reach(t, 4 * y.size) for t in (y, x))
-    record = UnaryRecord(begin=0, end=y.size, y=to, x=given, a=formula.a, b=formula.b)
+    to, source = (reach(t, 4 * y.size) for t in (y, x))
+    record = UnaryRecord(begin=0, end=y.size, y=to, x=source, a=formula.a, b=formula.b)
     return strided.step(kernel(int(formula.function)), record, x.size)
 
 
@@ -85,8 +85,8 @@ def register(cls: type[Op], function: int, a: float = 0, b: float = 0) -> None:
 
 
 def by_attributes(cls: type[O]) -> Callable[[Choose[O]], Choose[O]]:
-    """Register what chooses the formula of an operator of one float tensor by its attributes,
-    compiled and in C.
+    """Register a function that chooses the formula of an operator of one float tensor by its
+    attributes, compiled and in C.
     """
 
     def register(choose: Choose[O]) -> Choose[O]:

@@ -58,8 +58,8 @@ _factor_at = reader(FactorRecord)
 @jit.inlined
 def factor_at(table: int, row: int) -> Given:
     """Read a factor of a table."""
-    found = _factor_at(table, row)
-    return found.multiplier, found.up, found.half, found.negative, found.bits
+    factor = _factor_at(table, row)
+    return factor.multiplier, factor.up, factor.half, factor.negative, factor.bits
 
 
 @jit.inlined

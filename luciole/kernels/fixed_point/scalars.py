@@ -28,8 +28,8 @@ def wrapped(x: int) -> int:
 def rounding_divide(x: int, exponent: int) -> int:
     """Compute x / 2^exponent, halves away from zero."""
     mask = (int(np.int64(1)) << exponent) - 1
-    more = (x & mask) > (mask >> 1) + (x < 0)
-    return (x >> exponent) + more
+    rounds_up = (x & mask) > (mask >> 1) + (x < 0)
+    return (x >> exponent) + rounds_up
 
 
 @jit.inlined
@@ -86,9 +86,9 @@ def inverse_root(x: int) -> tuple[int, int]:
         x, down = x // 4, 12
     while x << (2 * pairs + 2) < 1 << 29:
         pairs += 1
-    half, found = rounding_divide((x << (2 * pairs)) >> 1, 1), 1 << 28
+    half, root = rounding_divide((x << (2 * pairs)) >> 1, 1), 1 << 28
     for _ in range(5):
-        cube = raised(times(times(found, found), found), 6)
-        found = raised(times((1 << 28) + (1 << 27), found) - times(half, cube), 3)
+        cube = raised(times(times(root, root), root), 6)
+        root = raised(times((1 << 28) + (1 << 27), root) - times(half, cube), 3)
     down -= pairs
-    return times(found, 1518500250) << max(-down, 0), -max(down, 0)
+    return times(root, 1518500250) << max(-down, 0), -max(down, 0)

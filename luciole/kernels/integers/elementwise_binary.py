@@ -109,7 +109,7 @@ class Sum:
         return multiply(steps, *self.factors[slot])
 
     def turned(self) -> Sum:
-        """Exchange what belongs to x and to y."""
+        """Exchange the zero points and factors of x and y."""
         (x, y), (first, second, third) = self.zeros, self.factors
         return replace(self, zeros=(y, x), factors=(second, first, third))
 
@@ -134,15 +134,15 @@ def add(op: ops.Add, x: Array, y: Array) -> Array:
     """Add x and y on a common grid; 16 bits without scales are added as they are."""
     if x.dtype == np.int16 and not is_affine(op.x):
         return activate(np.add(x, y), op.activation)
-    found = common(op)
-    return found.back(found.scaled(x, 0) + found.scaled(y, 1))
+    grid = common(op)
+    return grid.back(grid.scaled(x, 0) + grid.scaled(y, 1))
 
 
 @reference(ops.Sub, *ALL)
 def sub(op: ops.Sub, x: Array, y: Array) -> Array:
     """Subtract y from x on a common grid."""
-    found = common(op)
-    return found.back(found.scaled(x, 0) - found.scaled(y, 1))
+    grid = common(op)
+    return grid.back(grid.scaled(x, 0) - grid.scaled(y, 1))
 
 
 def common(op: ops.Add | ops.Sub) -> Sum:
@@ -166,12 +166,12 @@ def finer(dtype: TensorType) -> int:
 def _compiled(
     cls: type[O], read: Callable[[O], Pairs], *signatures: TensorType | Signature
 ) -> None:
-    """Let an operator run compiled, where ``read`` says how and is not refused."""
+    """Register a compiled kernel of an operator, with the parameters that ``read`` accepts."""
 
     @native(cls, *signatures)
     def build(op: O, context: Context) -> Built:
-        (x, y), found = context.pair, accepted(read, op)
-        return found if isinstance(found, Declined) else step(found, x, y, context.results[0])
+        (x, y), pairs = context.pair, accepted(read, op)
+        return pairs if isinstance(pairs, Declined) else step(pairs, x, y, context.results[0])
 
 
 def power_of_two_shifts(op: ops.Add | ops.Sub) -> tuple[int, int] | None:
@@ -198,9 +198,9 @@ def mul(op: ops.Mul, x: Array, y: Array) -> Array:
     """Multiply x by y; products of 16 bits without scales wrap."""
     if x.dtype == np.int16 and not is_affine(op.output):
         return activate(np.multiply(x, y), op.activation)
-    found = product(op)
-    steps = (_steps(array, zero) for array, zero in zip((x, y), found.zeros, strict=True))
-    return Grid.of(op).stored(multiply(math.prod(steps), *found.factors[2]))
+    pairs = product(op)
+    steps = (_steps(array, zero) for array, zero in zip((x, y), pairs.zeros, strict=True))
+    return Grid.of(op).stored(multiply(math.prod(steps), *pairs.factors[2]))
 
 
 def product(op: ops.Mul) -> Pairs:
@@ -246,8 +246,8 @@ def _steps(x: Array, zero_point: int) -> Array:
 @reference(ops.SquaredDifference, TensorType.INT8)
 def squared_difference(op: ops.SquaredDifference, x: Array, y: Array) -> Array:
     """Square the difference on a common grid."""
-    found = between(op)
-    return found.back(np.square(found.scaled(x, 0) - found.scaled(y, 1)))
+    grid = between(op)
+    return grid.back(np.square(grid.scaled(x, 0) - grid.scaled(y, 1)))
 
 
 def between(op: ops.SquaredDifference) -> Sum:
@@ -268,9 +268,9 @@ def prelu(op: PRelu, x: Array, alpha: Array) -> Array:
 
     Beside 16 bits, alpha has 8.
     """
-    found = bent(op)
-    steps, slope = (_steps(a, z) for a, z in zip((x, alpha), found.zeros, strict=True))
-    kept, below = multiply(steps, *found.factors[0]), multiply(steps * slope, *found.factors[1])
+    pairs = bent(op)
+    steps, slope = (_steps(a, z) for a, z in zip((x, alpha), pairs.zeros, strict=True))
+    kept, below = multiply(steps, *pairs.factors[0]), multiply(steps * slope, *pairs.factors[1])
     return Grid.of(op).stored(np.where(steps >= 0, kept, below))
 
 
@@ -301,18 +301,18 @@ def _compares(
 
     @reference(cls, *ALL)
     def kernel(op: comparisons.Comparison, x: Array, y: Array) -> Array:
-        found = compared(op, function)
-        p, q = (_fine(array, found, slot) for slot, array in enumerate((x, y)))
+        pairs = compared(op, function)
+        p, q = (_fine(array, pairs, slot) for slot, array in enumerate((x, y)))
         return np.asarray(compare(p, q))
 
     @native(cls, *ALL)
     def build(op: comparisons.Comparison, context: Context) -> Built:
-        (x, y), found = context.pair, accepted(compared, op, function)
-        if isinstance(found, Declined):
-            return found
+        (x, y), pairs = context.pair, accepted(compared, op, function)
+        if isinstance(pairs, Declined):
+            return pairs
         if swapped:
-            found, x, y = found.turned(), y, x
-        return step(found, x, y, context.results[0])
+            pairs, x, y = pairs.turned(), y, x
+        return step(pairs, x, y, context.results[0])
 
 
 def compared(op: comparisons.Comparison, function: Function) -> Pairs:
@@ -343,15 +343,15 @@ def add_in_c(op: ops.Add, context: PortableContext) -> list[CCall]:
     """Call the sum of bytes."""
     del context
     operands, before = spread_both(op.x, op.y, op.results[0])
-    found, count = common(op), element_count(op.results[0].dims)
-    fields: dict[str, Field] = {"count": count, "finer": found.left}
+    total, count = common(op), element_count(op.results[0].dims)
+    fields: dict[str, Field] = {"count": count, "finer": total.left}
     for slot, name in enumerate(("x_", "y_", "")):
-        multiplier, shift = found.factors[slot]
+        multiplier, shift = total.factors[slot]
         fields |= {f"{name}multiplier": int(multiplier), f"{name}shift": int(shift)}
-    least, most = found.grid.limits
-    check_grid((*found.zeros, found.grid.zero), found.grid.limits)
-    fields |= {"x_zero": found.zeros[0], "y_zero": found.zeros[1]}
-    fields |= {"result_zero": found.grid.zero, "least": least, "most": most}
+    least, most = total.grid.limits
+    check_grid((*total.zeros, total.grid.zero), total.grid.limits)
+    fields |= {"x_zero": total.zeros[0], "y_zero": total.zeros[1]}
+    fields |= {"result_zero": total.grid.zero, "least": least, "most": most}
     return [*before, CCall("luc_add_int8", fields, operands, op.results)]
 
 
@@ -360,11 +360,11 @@ def mul_in_c(op: ops.Mul, context: PortableContext) -> list[CCall]:
     """Call the product of bytes."""
     del context
     operands, before = spread_both(op.x, op.y, op.results[0])
-    found, grid = product(op), Grid.of(op)
-    check_grid((*found.zeros, grid.zero), grid.limits)
-    multiplier, shift = found.factors[2]
+    pairs, grid = product(op), Grid.of(op)
+    check_grid((*pairs.zeros, grid.zero), grid.limits)
+    multiplier, shift = pairs.factors[2]
     fields: dict[str, Field] = {"count": element_count(op.results[0].dims)}
-    fields |= {"x_zero": found.zeros[0], "y_zero": found.zeros[1], "result_zero": grid.zero}
+    fields |= {"x_zero": pairs.zeros[0], "y_zero": pairs.zeros[1], "result_zero": grid.zero}
     fields |= dict(zip(("least", "most"), grid.limits, strict=True))
     fields |= {"multiplier": int(multiplier), "shift": int(shift)}
     return [*before, CCall("luc_mul_int8", fields, operands, op.results)]

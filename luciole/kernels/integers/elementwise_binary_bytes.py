@@ -143,10 +143,10 @@ def _sums(
     r: PairRecord, z: int, x: int, y: int, kind: int, left: int, right: int, wide: int
 ) -> None:
     """Compute a line of sums: 64 at a time where there are constants for it, then 16."""
-    many, count, constants = 0, r.count, r.wide
+    whole, count, constants = 0, r.count, r.wide
     if wide:
-        many, count = count - count % WIDE, count % WIDE
-    for first in range(0, many, WIDE):
+        whole, count = count - count % WIDE, count % WIDE
+    for first in range(0, whole, WIDE):
         if wide == LINEAR:
             linear_sum_64(z + first, x + first, y + first, constants, kind, 0)
         elif wide == TIED:
@@ -154,7 +154,7 @@ def _sums(
         else:
             sum_64(z + first, x + first, y + first, constants, kind)
     if count:
-        _sums_by_16(r, z + many, x + many, y + many, count, kind, left, right)
+        _sums_by_16(r, z + whole, x + whole, y + whole, count, kind, left, right)
 
 
 @jit.inlined
@@ -208,8 +208,8 @@ def _products_one_by_one(
         p = np.int32(a[k * left]) - a_zero
         q = np.int32(b[k * right]) - b_zero
         product = np.int32(np.int32(p * q) << up)
-        found = np.int32(by_factor_below_1(product, multiplier, half, negative, bits) + zero)
-        to[k] = min(max(found, low), high)
+        rounded = np.int32(by_factor_below_1(product, multiplier, half, negative, bits) + zero)
+        to[k] = min(max(rounded, low), high)
 
 
 def step(function: Function, context: Context, kind: int, parameters: Parameters) -> NativeStep:
@@ -219,9 +219,9 @@ def step(function: Function, context: Context, kind: int, parameters: Parameters
     walk, cut = strided.walk(z, x, y, parameters.memory)
     left, right = cut.moving
     wide = parameters.wide if left and right else Wide.NONE
-    found = kernel(int(function), kind, left, right, int(wide))
+    compiled = kernel(int(function), kind, left, right, int(wide))
     record = PairRecord(**walk.fields(), **NOTHING | parameters.fields)
-    return strided.step(found, record, z.size, parameters.memory)
+    return strided.step(compiled, record, z.size, parameters.memory)
 
 
 def rounding(factor: Factor) -> tuple[int, int, int, int]:
@@ -234,34 +234,34 @@ def rounding(factor: Factor) -> tuple[int, int, int, int]:
 
 
 def sum_parameters(op: ops.Add | ops.Sub, sign: int) -> Parameters | None:
-    """Find what the kernel of x + sign y needs: limits and addresses of constants. None where the
-    result's factor is 1 or more.
+    """Compute the parameters of the kernel of x + sign y: limits and addresses of constants. None
+    where the result's factor is 1 or more.
     """
-    found = Sum.of(op, LEFT)
-    points, factors, grid = found.zeros, found.factors, found.grid
+    total = Sum.of(op, LEFT)
+    points, factors, grid = total.zeros, total.factors, total.grid
     if int(factors[2][1]) > 0 or not _in_range((*points, grid.zero)):
         return None
     is_first = rounding(factors[0]) == HALF
     signs = (1, sign) if is_first else (sign, 1)
     coarse = 0 if is_first else 1
     memory, (low, high) = Memory(), grid.limits
-    constants = memory.record(_constants(found, coarse, signs))
-    ordered = found.turned() if coarse else found
+    constants = memory.record(_constants(total, coarse, signs))
+    ordered = total.turned() if coarse else total
     linear = linear_sum(ordered, signs, memory)
     if linear is not None:
         wide, place = Wide.TIED if linear[0] == Halves.AWAY else Wide.LINEAR, linear[1]
     else:
-        place = _wide_sum(found, coarse, signs, constants, memory)
+        place = _wide_sum(total, coarse, signs, constants, memory)
         wide = Wide.ROUNDED if place else Wide.NONE
     fields = {"low": low, "high": high, "constants": constants, "wide": place}
     return Parameters(fields, memory, wide, not is_first)
 
 
-def _constants(found: Sum, coarse: int, signs: tuple[int, int]) -> SumConstants:
+def _constants(total: Sum, coarse: int, signs: tuple[int, int]) -> SumConstants:
     """Compute the constants of ``summed``; the signs are those of the coarser and of the finer
     operand.
     """
-    points, factors, fine = found.zeros, found.factors, 1 - coarse
+    points, factors, fine = total.zeros, total.factors, 1 - coarse
     fine_multiplier, fine_half, fine_negative, fine_bits = rounding(factors[fine])
     upper, lower = fine_multiplier >> 15 << 4, fine_multiplier & 0x7FFF
     multiplier, half, negative, bits = rounding(factors[2])
@@ -282,26 +282,26 @@ def _constants(found: Sum, coarse: int, signs: tuple[int, int]) -> SumConstants:
         half=half,
         negative=negative,
         bits=bits,
-        zero_point=found.grid.zero,
+        zero_point=total.grid.zero,
     )
 
 
 def _wide_sum(
-    found: Sum, coarse: int, signs: tuple[int, int], constants: int, memory: Memory
+    total: Sum, coarse: int, signs: tuple[int, int], constants: int, memory: Memory
 ) -> int:
     """Keep the constants of ``sum_64`` and return their address, 0 where nothing is shifted."""
-    multiplier, half, _, bits = rounding(found.factors[2])
+    multiplier, half, _, bits = rounding(total.factors[2])
     if not bits:
         return 0
-    dtype = NUMPY[found.grid.dtype]
-    raised, zero = 128 + np.iinfo(dtype).min, found.zeros[coarse]
+    dtype = NUMPY[total.grid.dtype]
+    raised, zero = 128 + np.iinfo(dtype).min, total.zeros[coarse]
     turned = raised if signs[0] > 0 else 255 ^ raised
     begin = raised - zero if signs[0] > 0 else zero - raised + 1
     every = np.arange(256, dtype=np.uint8).view(dtype)
-    steps = found.scaled(every, 1 - coarse).astype(np.int64)
+    steps = total.scaled(every, 1 - coarse).astype(np.int64)
     fine = signs[1] * steps + (begin << (LEFT - 1)) + (1 << 31)
     planes = fine.astype(np.uint32).view(np.uint8).reshape(256, 4).T
-    zero_point, low, high = (n - raised for n in (found.grid.zero, *found.grid.limits))
+    zero_point, low, high = (n - raised for n in (total.grid.zero, *total.grid.limits))
     record = WideSum(
         zero_point=zero_point,
         low=low,
@@ -318,31 +318,31 @@ def _wide_sum(
 
 
 def product_parameters(op: ops.Mul) -> Parameters | None:
-    """Find what the kernel of a product needs: zero points of x, y and the result, its limits and
-    its factor.
+    """Compute the parameters of the kernel of a product: zero points of x, y and the result, its
+    limits and its factor.
     """
-    found = product(op)
-    (x_zero, y_zero), (low, high), factor = found.zeros, found.limits, found.factors[2]
-    if not _in_range((x_zero, y_zero, found.zero)):
+    pairs = product(op)
+    (x_zero, y_zero), (low, high), factor = pairs.zeros, pairs.limits, pairs.factors[2]
+    if not _in_range((x_zero, y_zero, pairs.zero)):
         return None
     memory = Memory()
-    fields = {"x_zero": x_zero, "y_zero": y_zero, "zero": found.zero, "low": low, "high": high}
+    fields = {"x_zero": x_zero, "y_zero": y_zero, "zero": pairs.zero, "low": low, "high": high}
     fields |= FactorRecord.of(factor).fields()
-    place = _wide_product(found, op.required(0).dtype, memory)
+    place = _wide_product(pairs, op.required(0).dtype, memory)
     wide = Wide.ROUNDED if place else Wide.NONE
     return Parameters({**fields, "wide": place}, memory, wide)
 
 
-def _wide_product(found: Pairs, dtype: TensorType, memory: Memory) -> int:
+def _wide_product(pairs: Pairs, dtype: TensorType, memory: Memory) -> int:
     """Keep the constants of ``product_64`` and return their address, 0 for a factor of 1 or
     more.
     """
-    multiplier, half, _, bits = rounding(found.factors[2])
-    if found.factors[2][1] > 0:
+    multiplier, half, _, bits = rounding(pairs.factors[2])
+    if pairs.factors[2][1] > 0:
         return 0
     raised = 128 + int(np.iinfo(NUMPY[dtype]).min)
     start = 1 << (31 if bits else 30)  # where nothing is shifted, the upper bit is never set
-    zero_point, low, high = (n - raised for n in (found.zero, *found.limits))
+    zero_point, low, high = (n - raised for n in (pairs.zero, *pairs.limits))
     record = WideProduct(
         zero_point=zero_point,
         low=low,
@@ -351,8 +351,8 @@ def _wide_product(found: Pairs, dtype: TensorType, memory: Memory) -> int:
         multiplier=2 * multiplier,
         addend=(1 << 31) + (max(half - 1, 0) << 32) - 2 * start * multiplier,
         bits=bits,
-        x_zero=found.zeros[0],
-        y_zero=found.zeros[1],
+        x_zero=pairs.zeros[0],
+        y_zero=pairs.zeros[1],
         start=start,
     )
     return memory.record(record)
@@ -368,10 +368,10 @@ def _register(
 ) -> None:
     @native(cls, *SMALL)
     def build(op: O, context: Context) -> Built:
-        found, kind = accepted(parameters, op), int(KINDS[op.required(0).dtype])
-        if found is None or isinstance(found, Declined):
-            return found
-        return step(function, context, kind, found)
+        chosen, kind = accepted(parameters, op), int(KINDS[op.required(0).dtype])
+        if chosen is None or isinstance(chosen, Declined):
+            return chosen
+        return step(function, context, kind, chosen)
 
 
 _register(ops.Add, Function.SUM, lambda op: sum_parameters(op, 1))

@@ -54,19 +54,19 @@ class SumRecord(strided.Walk):
 
 
 def _builds(cls: type[ops.Add | ops.Sub], minus: int) -> None:
-    """Let sums, or differences where ``minus`` is 1, run compiled: 16 at a time where all factors
-    are below 1, else one by one.
+    """Register the compiled kernel of sums, or of differences where ``minus`` is 1: 16 at a time
+    where all factors are below 1, else one by one.
     """
     function = integer_pairs.Function.DIFFERENCE if minus else integer_pairs.Function.SUM
 
     @native(cls, INT16)
     def build(op: ops.Add | ops.Sub, context: Context) -> Built:
-        (x, y), (z,), found = context.pair, context.results, accepted(common, op)
-        if isinstance(found, Declined):
-            return found
-        pairs = found.pairs(function)
-        is_small = all(int(shift) <= 0 and int(m) < 2**31 for m, shift in found.factors)
-        if not is_small or any(found.zeros) or found.grid.zero or not found.left:
+        (x, y), (z,), total = context.pair, context.results, accepted(common, op)
+        if isinstance(total, Declined):
+            return total
+        pairs = total.pairs(function)
+        is_small = all(int(shift) <= 0 and int(m) < 2**31 for m, shift in total.factors)
+        if not is_small or any(total.zeros) or total.grid.zero or not total.left:
             return integer_pairs.step(pairs, x, y, z)
         return _step(pairs, x, y, z, minus)
 
@@ -89,8 +89,8 @@ def _step(pairs: integer_pairs.Pairs, x: Array, y: Array, z: Array, minus: int) 
         low=low,
         high=high,
     )
-    found = kernel(minus, *cut.moving)
-    return strided.step(found, record, z.size, memory)
+    compiled = kernel(minus, *cut.moving)
+    return strided.step(compiled, record, z.size, memory)
 
 
 def _constants(factor: Factor, memory: Memory) -> tuple[int, int]:

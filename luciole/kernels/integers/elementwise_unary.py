@@ -97,10 +97,10 @@ def _scales(
 
     @native(cls, *wider)
     def build(op: O, context: Context) -> Built:
-        x, found = context.operands[0], accepted(read, op)
-        if isinstance(found, Declined):
-            return found
-        return None if x is None else scaling.step(found, x, context.results[0])
+        x, scale = context.operands[0], accepted(read, op)
+        if isinstance(scale, Declined):
+            return scale
+        return None if x is None else scaling.step(scale, x, context.results[0])
 
     lookups.register(cls, *bytes_)
 
@@ -166,8 +166,8 @@ def rsqrt(op: elementwise_unary.Rsqrt, x: Array) -> Array:
     factor, shift = quantize_multiplier(1 / float(np.sqrt(scale) * to))
     inverse, down = inverse_root(steps)
     root = multiply(np.ones_like(steps), inverse, down + ROOT_BITS)
-    found = multiply(root, factor, shift - ROOT_BITS)
-    return np.where(steps == 0, np.int8(127), saturated(found, to_zero, x))
+    result = multiply(root, factor, shift - ROOT_BITS)
+    return np.where(steps == 0, np.int8(127), saturated(result, to_zero, x))
 
 
 lookups.register(elementwise_unary.Rsqrt, INT8)

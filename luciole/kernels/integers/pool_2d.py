@@ -53,8 +53,8 @@ TYPES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 def limits(op: Pool2D, x: Array) -> tuple[int, int]:
     """Return the least and the largest result; scales do not matter without an activation."""
     if op.activation == ActivationFunctionType.NONE and not is_affine(op.output):
-        found = np.iinfo(x.dtype)
-        return int(found.min), int(found.max)
+        range_of_type = np.iinfo(x.dtype)
+        return int(range_of_type.min), int(range_of_type.max)
     return activation_range(op.activation, op.value.dtype, *per_tensor(op.output, "the result"))
 
 
@@ -115,8 +115,8 @@ def _step(op: Pool2D, context: Context, is_mean: int) -> Built:
     memory = Memory()
     low, high = edges
     record = PoolRecord(**walk(op, x, y, memory).fields(), low=low, high=high)
-    found = _kernel(int(KINDS[op.value.dtype]), is_mean)
-    return strided.step(found, record, y.size * taps, memory)
+    compiled = _kernel(int(KINDS[op.value.dtype]), is_mean)
+    return strided.step(compiled, record, y.size * taps, memory)
 
 
 class PoolRecord(Windows):
@@ -155,14 +155,14 @@ def _kernel(kind: int, is_mean: int) -> jit.Kernel:
 @jit.inlined
 def _largest(r: PoolRecord, y: int, x: int, rows: int, columns: int, kind: int) -> None:
     """Find the largest of rows and columns of taps, at least one, for 64 channels."""
-    found = load_64(x)
+    largest = load_64(x)
     for _ in range(rows):
         tap = x
         for _ in range(columns):
-            found = larger_of_64(found, load_64(tap), kind)
+            largest = larger_of_64(largest, load_64(tap), kind)
             tap += r.pixel
         x += r.row
-    store_64(found, r.low, r.high, y, kind)
+    store_64(largest, r.low, r.high, y, kind)
 
 
 @jit.inlined
@@ -170,18 +170,18 @@ def _window(
     r: PoolRecord, y: int, x: int, lanes: int, rows: int, columns: int, kind: int, is_mean: int
 ) -> None:
     """Compute one result of up to 16 channels over rows and columns of taps."""
-    found = in_lanes(0 if is_mean else -32768 if kind == SHORT else -128)
+    total = in_lanes(0 if is_mean else -32768 if kind == SHORT else -128)
     for _ in range(rows):
         tap = x
         for _ in range(columns):
-            given = _read(tap, lanes, kind)
-            found = plus(found, given) if is_mean else larger(found, given)
+            values = _read(tap, lanes, kind)
+            total = plus(total, values) if is_mean else larger(total, values)
             tap += r.pixel
         x += r.row
     if is_mean:
         count = rows * columns
-        found = shares(found, count) if kind == SHORT else quotients(found, count)
-    _write(r, found, y, lanes, kind)
+        total = shares(total, count) if kind == SHORT else quotients(total, count)
+    _write(r, total, y, lanes, kind)
 
 
 @jit.inlined
@@ -193,17 +193,17 @@ def _read(x: int, lanes: int, kind: int) -> Vector:
 
 
 @jit.inlined
-def _write(r: PoolRecord, found: Vector, y: int, lanes: int, kind: int) -> None:
+def _write(r: PoolRecord, values: Vector, y: int, lanes: int, kind: int) -> None:
     """Write up to 16 results of a kind."""
     if kind == SHORT:
         if lanes == LANES:
-            store_all_shorts(found, r.low, r.high, y)
+            store_all_shorts(values, r.low, r.high, y)
         else:
-            store_shorts(found, r.low, r.high, y, lanes)
+            store_shorts(values, r.low, r.high, y, lanes)
     elif lanes == LANES:
-        store_all_bytes(found, r.low, r.high, y)
+        store_all_bytes(values, r.low, r.high, y)
     else:
-        store_bytes(found, r.low, r.high, y, lanes)
+        store_bytes(values, r.low, r.high, y, lanes)
 
 
 def _in_c(function: str, op: Pool2D) -> list[CCall]:

@@ -81,8 +81,8 @@ def of_largest(x: Array) -> Array:
 @reference(Softmax, *SMALL)
 def softmax(op: Softmax, x: Array) -> Array:
     """Compute exponentials and the reciprocal of their sum as fixed-point numbers."""
-    found, below = differences(op), of_largest(x)
-    powers, counts = exp(found.scaled(below)), below >= found.least
+    scaling, below = differences(op), of_largest(x)
+    powers, counts = exp(scaling.scaled(below)), below >= scaling.least
     parts = np.where(counts, rounding_divide(powers, SUM_BITS), 0).astype(np.int64)
     total = np.minimum(parts.sum(axis=-1, keepdims=True), LARGEST_SUM)
     share, over = reciprocal(total, SUM_BITS)
@@ -96,9 +96,9 @@ def powers_of_differences(op: Softmax) -> tuple[Array, Array]:
     """Tabulate for differences of 0, -1, ... -255, int32 [256], the exponentials and what each adds
     to a sum; both 0 where the difference does not count.
     """
-    found, below = differences(op), -np.arange(256)
-    counts = below >= found.least
-    powers = np.where(counts, exp(found.scaled(below)), 0)
+    scaling, below = differences(op), -np.arange(256)
+    counts = below >= scaling.least
+    powers = np.where(counts, exp(scaling.scaled(below)), 0)
     return powers.astype(np.int32), rounding_divide(powers, SUM_BITS)
 
 
@@ -125,9 +125,9 @@ def build(op: Softmax, context: Context) -> Built:
         return tables
     n, memory = x.shape[-1], Memory()
     rows = x.size // max(n, 1)
-    to, given = (reach(t, n * rows) for t in (y, x))
+    to, source = (reach(t, n * rows) for t in (y, x))
     powers, parts = (memory.keep(table, 256) for table in tables)
-    record = SoftmaxRecord(begin=0, end=rows, y=to, x=given, n=n, powers=powers, parts=parts)
+    record = SoftmaxRecord(begin=0, end=rows, y=to, x=source, n=n, powers=powers, parts=parts)
     kernel = _kernel(int(KINDS[op.logits.dtype]))
     return strided.step(kernel, record, x.size, memory)
 
@@ -183,15 +183,15 @@ def differences(op: Softmax) -> Differences:
 
 
 @reads(LogSoftmax, *SMALL)
-def _grids(op: Distribution, wanted: Grid | None = None) -> tuple[np.float32, int]:
+def _grids(op: Distribution, grid: Grid | None = None) -> tuple[np.float32, int]:
     """Return scale and zero point of the logits. Raises LucioleError for another result than the
     operator has, or than is wanted.
     """
-    needed, needed_zero = wanted or fixed_result(op, op.logits.dtype)
+    needed, needed_zero = grid or fixed_result(op, op.logits.dtype)
     to, to_zero = per_tensor(op.output, "the result")
     if abs(to - needed) > needed / 1000 or to_zero != needed_zero:
-        found = f"scale {to} and zero point {to_zero}"
-        raise LucioleError(f"the result has {found}; {needed} and {needed_zero} are needed")
+        present = f"scale {to} and zero point {to_zero}"
+        raise LucioleError(f"the result has {present}; {needed} and {needed_zero} are needed")
     return per_tensor(op.logits, "logits")
 
 
@@ -239,7 +239,7 @@ class ShortSoftmaxRecord(SoftmaxRecord):
 
 @native(Softmax, TensorType.INT16)
 def build_16(op: Softmax, context: Context) -> Built:
-    """Do so with both tables."""
+    """Look up the powers and reciprocals of 16 bits in their tables."""
     x, y = context.first, context.results[0]
     factor, n, memory = accepted(factor_16, op), x.shape[-1], Memory()
     if isinstance(factor, Declined):
@@ -283,8 +283,8 @@ def short_softmax(r: ShortSoftmaxRecord) -> None:
         share = _looked_up(r.parts, max(min(fraction, 32767), -32768))
         down = BITS - 32 + bits
         for k in range(n):
-            found = (int(y[k]) * share + (np.int64(1) << (down - 1))) >> down
-            y[k] = max(min(found, 32767), 0)
+            quotient = (int(y[k]) * share + (np.int64(1) << (down - 1))) >> down
+            y[k] = max(min(quotient, 32767), 0)
 
 
 @jit.inlined
@@ -304,13 +304,13 @@ def log_softmax(op: LogSoftmax, x: Array) -> Array:
     """
     limits = np.iinfo(x.dtype)
     scale, _ = _grids(op)
-    found, below = Differences(float(scale)), of_largest(x)
-    scaled = found.scaled(below)
-    parts = np.where(below >= found.least, rounding_divide(exp(scaled), SUM_BITS), 0)
+    scaling, below = Differences(float(scale)), of_largest(x)
+    scaled = scaling.scaled(below)
+    parts = np.where(below >= scaling.least, rounding_divide(exp(scaled), SUM_BITS), 0)
     logarithm = log(parts.astype(np.int64).sum(axis=-1, keepdims=True))
-    back = float(1 << (BITS - found.shift)) / float(found.multiplier)
+    back = float(1 << (BITS - scaling.shift)) / float(scaling.multiplier)
     lowest = multiply(logarithm - 2**BITS, *quantize_multiplier(back))
-    counts = below > np.maximum(found.least - 1, lowest)
+    counts = below > np.maximum(scaling.least - 1, lowest)
     steps = rounding_divide(scaled - logarithm, BITS - INTEGER_BITS - 4).astype(np.int64)
     shifted = np.clip(steps + limits.max, limits.min, limits.max)
     return np.where(counts, shifted, limits.min).astype(x.dtype)

@@ -97,12 +97,12 @@ def _admit(counts: Any, size: Any) -> Any:
 
 
 @separate
-def _begin(counts: Any, block: Any, size: Any, more: Any) -> Any:
-    """Return where the caller's part of a block of ``size`` bytes begins, of which ``more`` were
+def _begin(counts: Any, block: Any, size: Any, counted: Any) -> Any:
+    """Return where the caller's part of a block of ``size`` bytes begins, of which ``counted`` were
     counted just now; 0 where there is no block.
     """
     if block == 0:
-        atomic_add(counts + TAKEN, -more)
+        atomic_add(counts + TAKEN, -counted)
         return 0
     set_number(block, size)
     return block + FRONT
@@ -128,11 +128,11 @@ def _realloc(counts: Any, place: Any, size: Any) -> Any:
     if place == 0:
         return _malloc_again(counts, size)
     block, whole = place - FRONT, size + FRONT
-    more = whole - number(block)
-    if size < 0 or not _admit(counts, more):
+    growth = whole - number(block)
+    if size < 0 or not _admit(counts, growth):
         return 0
     moved = _call_3(number(counts + REALLOC), number(counts + BASE), block, whole)
-    return _begin(counts, moved, whole, more)
+    return _begin(counts, moved, whole, growth)
 
 
 _malloc_again = separate(_malloc)

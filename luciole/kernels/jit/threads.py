@@ -112,9 +112,9 @@ def _call_c(builder: Builder, function: Address, first: Int64, second: Int64) ->
 
 
 @separate
-def _wait(place: int, wanted: int, leave_core: int) -> None:
+def _wait(place: int, least: int, leave_core: int) -> None:
     looks = 0
-    while atomic_load(place) < wanted:
+    while atomic_load(place) < least:
         looks += 1
         if looks > POLITE:
             _call_c(leave_core, 0, 0)

@@ -67,11 +67,11 @@ class CText(Number):
         return self._with("luc_magnitude({0})")
 
     def sqrt(self) -> CText:
-        """Call what needs no library."""
+        """Call the square root that needs no library."""
         return self._with("luc_root({0})")
 
     def times_plus(self, factor: CText | float, summand: CText | float) -> CText:
-        """Call what rounds once or twice, as the compiler chooses."""
+        """Call the product and sum that rounds once or twice, as the compiler chooses."""
         return self._with("luc_times_plus({0}, {1}, {2})", factor, summand)
 
     def compared(self, sign: str, other: CText | float) -> CText:
@@ -84,11 +84,11 @@ class CText(Number):
         return self._with("{1} ? {0} : {2}", mask, other)
 
     def times_power(self, shifted: CText) -> CText:
-        """Call what multiplies by two powers of two."""
+        """Call the product with two powers of two."""
         return self._with("luc_times_power({0}, {1})", shifted)
 
     def power(self) -> CText:
-        """Call what clears the other bits."""
+        """Call the function that clears all bits but the exponent's."""
         return self._with("luc_power_in({0})")
 
     def apart(self, root: float) -> tuple[CText, CText]:
@@ -100,7 +100,7 @@ class CText(Number):
     def where_normal(
         self, formula: Callable[[CText], CText], general: Callable[[CText], CText]
     ) -> CText:
-        """Compute what holds for all numbers."""
+        """Compute the formula that holds for all numbers."""
         return general(self)
 
     def called(self, function: NamedFunction) -> CText:
@@ -130,8 +130,8 @@ def parameter(name: str) -> CText:
 
 
 def body_of(result: CText) -> Body:
-    """Write what a number is made of: what is used more than once, or is long, in a line of its
-    own.
+    """Write the lines that compute a number: terms that are used more than once, or are long, in
+    lines of their own.
     """
     writing = _Writing()
     writing.number_of(result)

@@ -66,7 +66,7 @@ def _shared(function: str) -> str:
 
 
 def _names(function: int) -> list[str]:
-    """Name what a formula computes with."""
+    """Name the operands and parameters of a formula."""
     return ["x", "y"] if function in BINARY else ["x", *parameters_of(function)]
 
 
@@ -109,7 +109,7 @@ def _loop(function: int) -> str:
 
 
 def _in_loop(function: int) -> str:
-    """Write what a formula is for element k: its expression, or a call."""
+    """Write a formula for element k: its expression, or a call."""
     names = {"x": "x[k]", "y": "y[k]", "a": "op->a", "b": "op->b"}
     body = _body(function, names)
     if not body.lines and len(body.result) <= LONGEST:

@@ -103,11 +103,11 @@ def kernel(asymmetric: int) -> jit.Kernel:
             cells = r.cell_state + 4 * r.cells * batch
             x, y = r.x + r.x_batch * batch, r.y + r.y_batch * batch
             for _ in range(r.times):
-                given = _quantized(_side_at(r.sides, 0), x, asymmetric)
+                present = _quantized(_side_at(r.sides, 0), x, asymmetric)
                 last = _quantized(_side_at(r.sides, 1), hidden, asymmetric)
                 for first in range(0, r.cells, LANES):
                     lanes = min(r.cells - first, LANES)
-                    _gates(r, given, last, first // LANES)
+                    _gates(r, present, last, first // LANES)
                     _next(r, cells + 4 * first, y + 4 * first, first // LANES, lanes)
                 copy(hidden, y, 4 * r.cells)
                 x += r.x_time
@@ -125,11 +125,11 @@ def _quantized(side: SideRecord, x: int, asymmetric: int) -> Grid:
 
 
 @jit.inlined
-def _gates(r: HybridRecord, given: Grid, last: Grid, block: int) -> None:
+def _gates(r: HybridRecord, present: Grid, last: Grid, block: int) -> None:
     """Write the four gates of 16 cells before their biases: products of the input, then those of
     the last outputs on top.
     """
-    _add_side(_side_at(r.sides, 0), given, block, r.zeros, r.gates)
+    _add_side(_side_at(r.sides, 0), present, block, r.zeros, r.gates)
     _add_side(_side_at(r.sides, 1), last, block, r.gates, r.gates)
 
 

@@ -65,7 +65,7 @@ def _normalized(x: Array) -> Array:
     return np.asarray(centred / np.sqrt(variance + EPSILON))
 
 
-def _gate(given: Arrays, weights: Mapping[str, Weights], name: str) -> Gate:
+def _gate(arrays: Arrays, weights: Mapping[str, Weights], name: str) -> Gate:
     peephole = weights.get(f"cell_to_{name}_weights")
     recurrent = weights[f"recurrent_to_{name}_weights"]
     if recurrent.array.ndim == 1 and recurrent.scale is not None:
@@ -73,9 +73,9 @@ def _gate(given: Arrays, weights: Mapping[str, Weights], name: str) -> Gate:
     return Gate(
         weights[f"input_to_{name}_weights"],
         recurrent,
-        given[f"{name}_gate_bias"],
+        arrays[f"{name}_gate_bias"],
         None if peephole is None else peephole.vector(),
-        given.get(f"{name}_layer_norm_coefficients"),
+        arrays.get(f"{name}_layer_norm_coefficients"),
         weights.get(f"auxillary_input_to_{name}_weights"),
     )
 
@@ -83,15 +83,15 @@ def _gate(given: Arrays, weights: Mapping[str, Weights], name: str) -> Gate:
 class Cell:
     """All gates of one layer. Operands are named as those of UNIDIRECTIONAL_SEQUENCE_LSTM."""
 
-    def __init__(self, settings: Settings, given: Arrays, weights: Mapping[str, Weights]) -> None:
+    def __init__(self, settings: Settings, arrays: Arrays, weights: Mapping[str, Weights]) -> None:
         self.settings = settings
         has_input_gate = "input_to_input_weights" in weights
-        self.input = _gate(given, weights, "input") if has_input_gate else None
+        self.input = _gate(arrays, weights, "input") if has_input_gate else None
         self.forget, self.candidate, self.output = (
-            _gate(given, weights, name) for name in ("forget", "cell", "output")
+            _gate(arrays, weights, name) for name in ("forget", "cell", "output")
         )
         self.projection = weights.get("projection_weights")
-        self.projection_bias = given.get("projection_bias")
+        self.projection_bias = arrays.get("projection_bias")
 
     def step(
         self, x: Array, hidden: Array, cell: Array, other: Array | None = None

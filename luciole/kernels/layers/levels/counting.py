@@ -143,12 +143,12 @@ class _Rows:
     def _weights(self) -> dict[str, int]:
         """Return fields for the weights' words, and for the factors of differing bits."""
         layer, tiling = self.layer, self.tiling
-        block = (tiling.weight_planes, tiling.lanes)
+        planes, lanes = tiling.weight_planes, tiling.lanes
         words = as_met(tiling.by_group(layer.words.transpose(0, 2, 1)))
         factors = tiling.factors(layer.encoding.basis, layer.aw)
         return {
-            "weights": self.memory.keep(words, tiling.groups, layer.row, *PARTS, *block),
-            "factors": self.memory.keep(factors, tiling.groups, tiling.all_planes, *block),
+            "weights": self.memory.keep(words, tiling.groups, layer.row, *PARTS, planes, lanes),
+            "factors": self.memory.keep(factors, tiling.groups, tiling.all_planes, planes, lanes),
         }
 
     def _starts(self) -> NDArray[np.float32]:
