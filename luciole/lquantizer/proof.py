@@ -45,8 +45,8 @@ class Fidelity:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was lost of what was chosen for a ``target``: the drop in its unit, on so many
-    ``records`` of an ``origin``, and the percent of answers that stay, None where there are none.
+    """The loss of a network that was chosen for a ``target``: the drop in its unit, on ``records``
+    records of an ``origin``, and the percent of equal answers, None where there are none.
     """
 
     drop: float
@@ -86,7 +86,7 @@ class OutputProof:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a metric says of the float network and of the file, by labels or by the float network's
+    """A metric's figures of the float network and of the file, by labels or by the float network's
     own answers.
     """
 
@@ -114,11 +114,11 @@ class Proof:
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
     metric: Measured | None = None
-    """What the user's own metric says; None where there is none."""
+    """The figures of the user's own metric; None where there is none."""
 
     @property
     def is_sound(self) -> bool:
-        """Whether the file runs, gives finite numbers and does what its simulation does."""
+        """Whether the file runs, gives finite numbers and agrees with its simulation."""
         return not self.faults
 
     def lines(self) -> list[str]:

@@ -61,11 +61,11 @@ class LayerReport:
     bytes_after: int = 0
     skipped: str | None = None
     way: str | None = None
-    """How the fit coded the weights: what was best on held-back records."""
+    """The coding of the weights that was best on held-back records."""
     input_histogram: Histogram | None = None
     """The inputs that the levels were learned from, in the units that the layer sees."""
     short: str = ""
-    """What tells the name from other layers', which a config takes, too."""
+    """The shortest part of the name that no other layer has; a config takes it, too."""
     stages: dict[str, float | None] = field(default_factory=dict)
     """Signal-to-noise ratio in dB after each stage, on held-back records: ``baseline`` (the
     published form), ``offset`` (offsets and corrected bias too), ``output_aware`` (the fit) and
@@ -107,7 +107,7 @@ class Report(Shown):
     seconds: float = 0.0
     warnings: list[str] = field(default_factory=list)
     options: list[dict[str, float | int | str]] = field(default_factory=list)
-    """What automatic widths were chosen from: layer, bits, bytes, noise-to-signal ratio."""
+    """The figures behind automatic widths: layer, bits, bytes, noise-to-signal ratio."""
     stays_float: dict[str, int] = field(default_factory=dict)
     """Bytes of float constants by the operator that reads them, learned layers left out."""
     finetuning: list[dict[str, float | None]] = field(default_factory=list)
@@ -115,13 +115,13 @@ class Report(Shown):
     floats: list[str] = field(default_factory=list)
     """Operators that compute with floats between others that do with integers, with the reason."""
     rules: list[str] = field(default_factory=list)
-    """What each rule of another tool's recipe was for."""
+    """A line for each rule of another tool's recipe: the operators that it chose for."""
     judged: Verdict | None = None
-    """What is lost of what was chosen for a target; None where nothing was."""
+    """The loss of a network that was chosen for a target; None where none was given."""
     tensors: list[TensorReport] = field(default_factory=list)
     """Every tensor that was rounded, in execution order."""
     proof: Proof | None = None
-    """What the file that was made of it does; None where that was not asked for."""
+    """The verdict on the file that was made of it; None where nobody asked."""
 
     def __repr__(self) -> str:
         done = sum(layer.skipped is None for layer in self.layers)

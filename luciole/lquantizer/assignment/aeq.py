@@ -31,7 +31,7 @@ from luciole.lquantizer.errors import QuantizeError
 _INPUT, _OUTPUT = "INPUT", "OUTPUT"
 """Operations of a recipe that stand for a graph's inputs and outputs."""
 _RENAMED = {"TRANSPOSE_CONV": "CONV_2D_TRANSPOSE"}
-"""What a recipe calls operators that have another name in files."""
+"""Names of operators in recipes that differ from those in files."""
 
 _LAYERS = frozenset(
     ["CONV_2D", "CONV_2D_TRANSPOSE", "DEPTHWISE_CONV_2D", "EMBEDDING_LOOKUP", "FULLY_CONNECTED"]
@@ -152,7 +152,7 @@ class AeqRecipe:
 
     rules: tuple[AeqRule, ...]
     used: dict[int, Counter[str]] = field(default_factory=dict, compare=False)
-    """How many operators got what from each rule, by its number, after ``choices``."""
+    """Numbers of operators by format, for each rule by its number, after ``choices``."""
     own_ends: frozenset[str] = frozenset()
     """Which of ``input_type`` and ``output_type`` somebody chose otherwise."""
 
@@ -169,7 +169,7 @@ class AeqRecipe:
         return cls(tuple(rule for rules in by_regex.values() for rule in rules))
 
     def choices(self, graph: Graph) -> Mapping[Op, LayerFormat]:
-        """Give the format of every operator, floats where no rule says one."""
+        """Return the format of every operator, floats where no rule is for it."""
         self.used.clear()
         return {op: self._format(op) for op in graph.ops}
 
@@ -227,7 +227,7 @@ class AeqRecipe:
         return choices | {"scheme": str(self._format_of_all())}
 
     def _format_of_all(self) -> LayerFormat:
-        """Choose a format that says what is between operators, wherever integers are."""
+        """Choose a format with the element type of all integers between operators."""
         formats = [rule.format for rule in self.rules if rule.format != FLOAT]
         static = [format for format in formats if _bits_between(format) is not None]
         if not formats:
@@ -243,8 +243,8 @@ def _bits_between(format: LayerFormat) -> int | None:
 
 
 def _with(others: list[AeqRule], rule: AeqRule) -> list[AeqRule]:
-    """Add a rule to those of its regular expression: in the place of one for the same operation, or
-    of all where it is for all.
+    """Add a rule to those of its regular expression: in place of the one for the same operation, or
+    of all where it is for all operations.
     """
     if rule.operation == "*":
         return [rule]
@@ -302,7 +302,7 @@ def _compiled(where: str, text: str) -> re.Pattern[str]:
 
 @dataclass(frozen=True)
 class _Tensor:
-    """What a recipe says of weights, or of tensors between operators."""
+    """A recipe's settings of weights, or of tensors between operators."""
 
     bits: int
     symmetric: bool

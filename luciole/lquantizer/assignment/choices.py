@@ -69,7 +69,7 @@ def _is_delicate(op: Op) -> bool:
 
 
 def configured(config: Config, scheme: str) -> Choices:
-    """Choose as the rules of a config say, and else as a scheme of the whole network.
+    """Choose by the rules of a config, and else by a scheme of the whole network.
 
     The choices raise QuantizeError for a rule that speaks of no operator of the graph.
     """

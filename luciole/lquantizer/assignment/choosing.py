@@ -17,7 +17,7 @@ from luciole.lquantizer.assignment.schemes import UniformOptions
 from luciole.lquantizer.errors import QuantizeError
 
 WholeOptions = UniformOptions | OneOptions
-"""Options of what quantizes whole networks."""
+"""Options for whole networks: all but those of learned levels and minifloats."""
 Options = QuantizeOptions | UniformOptions | MinifloatOptions | OneOptions
 
 
@@ -58,7 +58,7 @@ def _of_aeq(chosen: dict[str, Any], content: object) -> UniformOptions:
 
 
 def options_for_network(choices: Mapping[str, Any]) -> WholeOptions:
-    """Turn arguments of a command into options of what quantizes whole networks."""
+    """Turn arguments of a command into options for whole networks."""
     options = options_for(choices)
     if isinstance(options, QuantizeOptions | MinifloatOptions):
         raise QuantizeError("the scheme is for another program than uniform integers")

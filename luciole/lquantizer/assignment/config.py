@@ -38,7 +38,7 @@ _TYPES: dict[str, type] = {
 
 @dataclass(frozen=True)
 class Choice:
-    """What to do with one layer."""
+    """The format of one layer, or none (``skip``)."""
 
     input_bits: int = 3
     weight_bits: int = 3
@@ -46,7 +46,7 @@ class Choice:
     weights_only: bool = False
     """Keep the layer's inputs float."""
     scheme: str | None = None
-    """"learned", or what names a uniform format or float; None: that of the whole network."""
+    """"learned", or the name of a uniform format or float; None: that of the whole network."""
     uniform: bool = False
     """Whether learned levels are evenly spaced."""
 
@@ -93,7 +93,7 @@ class Rule:
     pattern: re.Pattern[str]
     change: Mapping[str, Any]
     names: tuple[str, ...] = ()
-    """What the pattern was made of, where that are layers' names."""
+    """The layers' names that the pattern was made of."""
     operator: str | None = None
     """Circle's name of an operator, such as CONV_2D."""
 
@@ -251,7 +251,7 @@ def _rule(entry: Any) -> Rule:
 
 
 def _which(entry: dict[str, Any]) -> tuple[str, list[str]]:
-    """Read the key that says which layers an entry is for, and its texts."""
+    """Read the key that selects an entry's layers, and its texts."""
     keys = sorted(_WHICH & entry.keys())
     if len(keys) != 1:
         raise QuantizeError(

@@ -103,7 +103,7 @@ class StoredLevels:
 
 @dataclass(frozen=True)
 class Minifloat:
-    """Floats with so many bits of ``exponent`` and ``mantissa``."""
+    """Floats with ``exponent`` and ``mantissa`` bits."""
 
     exponent: int
     mantissa: int

@@ -52,5 +52,5 @@ class MinifloatOptions:
 
     @property
     def needs_data(self) -> bool:
-        """Whether data decide anything."""
+        """Whether scales or bits are chosen by data."""
         return self.scaled or self.target_drop is not None

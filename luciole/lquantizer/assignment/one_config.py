@@ -25,8 +25,8 @@ _LAYER = {"name", "names", "dtype", "granularity", "alternate"}
 
 @dataclass(frozen=True)
 class Kind:
-    """What an operator becomes: the element type of its result and weights, and whether these have
-    a scale for each channel.
+    """The element type of an operator's result and weights, and whether these have a scale for each
+    channel.
     """
 
     dtype: TensorType
@@ -51,7 +51,7 @@ class OneLayers:
 
     default: Kind
     rules: tuple[tuple[tuple[tuple[str, ...], ...], Kind], ...] = ()
-    """Sets of names, the first or exactly one of its alternates, and what they become."""
+    """Sets of names, the first or exactly one of its alternates, and their kinds."""
 
     @classmethod
     def parse(cls, content: Any, dtype: str | None, granularity: str | None) -> OneLayers:

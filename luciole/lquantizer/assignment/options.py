@@ -49,7 +49,7 @@ ConfigSource = Source | Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class QuantizeOptions:
-    """What every method takes.
+    """The options of every method.
 
     ``encode_bits`` is the width of inputs and weights, or a word such as "levels:w2a4", or
     "even:w2a4", unless ``input_bits`` or ``weight_bits`` say
@@ -122,7 +122,7 @@ class FitOptions(QuantizeOptions):
     levels_only: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a target beside widths, two targets, and what spared layers cannot be."""
+        """Refuse a target beside widths, two targets, and impossible formats of spared layers."""
         super().__post_init__()
         check_drop(self.target_drop)
         if not is_for_operators(self.spared):

@@ -84,7 +84,7 @@ FROM_FAKE_QUANT = "from_fake_quant"
 ask for."""
 
 BYTES, NIBBLES = Integers(8, 8), Integers(4, 8)
-"""What layers get by default, and the least that they get."""
+"""The default format of layers, and the smallest one."""
 SCHEMES: dict[LayerFormat, Scheme] = {
     BYTES: Scheme(TensorType.INT8, TensorType.INT8),
     Integers(8, 8, unsigned=True): Scheme(TensorType.UINT8, TensorType.UINT8),
@@ -108,7 +108,7 @@ OTHERS = (LEARNED, MINIFLOAT)
 UNIFORM = (*(name for name in SHORT if SHORT[name] in SCHEMES), FROM_FAKE_QUANT)
 """Names of schemes of uniform quantization."""
 FLOAT = Float()
-"""What an operator is that stays as it was."""
+"""The format of an operator that stays as it was."""
 
 Chosen = LayerFormat | None
 """The format that an operator is to get; None: the one that FAKE_QUANT operators ask for."""
@@ -137,7 +137,7 @@ def uniform_types(chosen: Mapping[Op, Chosen], read: LayerFormat = BYTES) -> dic
 
 
 class PerOperator(Protocol):
-    """Says which format each operator gets."""
+    """Chooses the format of each operator."""
 
     def choices(self, graph: Graph) -> Mapping[Op, Chosen]:
         """Give the format of every operator, floats where it stays as it is."""
@@ -155,7 +155,7 @@ ENDS = {
     "uint8": TensorType.UINT8,
     "int16": TensorType.INT16,
 }
-"""What a file's inputs and outputs may be."""
+"""Possible types of a file's inputs and outputs."""
 
 
 @dataclass(frozen=True)
@@ -254,7 +254,7 @@ class UniformOptions:
         return SCHEMES[self.format]
 
     def for_graph(self, graph: Graph) -> UniformOptions:
-        """Copy the options with those ends that a graph gets."""
+        """Copy the options with the types that a graph's ends get."""
         ends = {} if self.per_operator is None else dict(self.per_operator.ends(graph))
         input_type = ends.get("input_type", self.input_type)
         output_type = ends.get("output_type", self.output_type)

@@ -16,7 +16,7 @@ _FEW = 10
 """Records below which ranges and levels are of these alone: a regression with 8 of them had 2.6
 times the error of one with 32, and 43 dB on the 8."""
 _LEVELS = 16
-"""Different numbers below which an input has fewer than what 4 bits tell apart."""
+"""Different numbers below which an input has fewer than 4 bits tell apart."""
 _LEAST, _SHOWN = 64, 4
 """Numbers from which on it is odd that they hardly differ, and different ones that are named."""
 

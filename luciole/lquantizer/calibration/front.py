@@ -106,7 +106,7 @@ class _Part:
     def of(
         cls, model: Model, running: set[Op], kept: Iterable[Value], outputs: Iterable[Value]
     ) -> _Part:
-        """Copy operators with what they read and give."""
+        """Copy operators with their operands and results."""
         copy, copies = model.graph.clone()
         part = Model()
         part.add_graph(copy)
@@ -144,7 +144,7 @@ def _begin_at(graph: Graph, value: Value, name: str) -> None:
 
 
 def _keep_only(graph: Graph, places: set[int]) -> None:
-    """Remove the operators that are not at those places in execution order."""
+    """Remove the operators whose places in execution order are others."""
     for place, op in reversed(list(enumerate(graph.ops))):
         if place not in places:
             graph.remove(op)
@@ -174,7 +174,9 @@ def _is_worth_it(op: Op) -> bool:
 
 
 def _makers(values: Iterable[Value], ends: Callable[[Value], bool]) -> tuple[set[Op], set[Value]]:
-    """Find the operators that tensors depend on up to those at the ``ends``, and these."""
+    """Find the operators that tensors depend on, back to the ``ends``, and the ends that were
+    reached.
+    """
     waiting, makers, reached = list(values), set[Op](), set[Value]()
     while waiting:
         value = waiting.pop()

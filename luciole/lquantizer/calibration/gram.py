@@ -17,7 +17,7 @@ from luciole.lquantizer.formats.coded import Matrix
 
 Wide = NDArray[np.float64]
 BLOCK = 64
-"""Inputs handled together before the rest is told."""
+"""Inputs that are handled together before the rest follows."""
 
 
 class Gram(ABC):
@@ -34,7 +34,7 @@ class Gram(ABC):
 
     @abstractmethod
     def solved(self, right: Matrix) -> Matrix:
-        """Solve for what the matrix makes into ``right`` [n, o]; it is positive definite."""
+        """Solve for X [n, o], where the matrix times X is ``right``; it is positive definite."""
 
     @abstractmethod
     def times(self, columns: Matrix) -> Matrix:

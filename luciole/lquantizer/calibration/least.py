@@ -11,7 +11,7 @@ from luciole.lquantizer.formats.affine import Range
 
 Floats = NDArray[np.float64]
 Loss = Callable[[Floats], float]
-"""What is lost between two limits [2]."""
+"""The loss between two limits [2]."""
 
 SHARES = np.linspace(0.2, 1, 41)
 """Shares of a range that are tried."""

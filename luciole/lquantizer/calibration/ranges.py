@@ -21,7 +21,7 @@ Rule = Callable[[Seen, float, TensorType], Range]
 Chosen = Callable[[Seen, TensorType], Range]
 """A rule with its number."""
 Loss = Callable[[Floats, Floats, Floats, TensorType], float]
-"""What is lost between two limits of the middles of bins that hold so many elements."""
+"""The loss of a range over the middles of bins and the numbers of elements in them."""
 
 
 def min_max(seen: Seen, _: float, __: TensorType) -> Range:
@@ -119,7 +119,7 @@ RULES: dict[str, tuple[Rule, float, Range | None]] = {
     "record_percentile": (record_percentile, 99.0, (50.0, 100.0)),
     "entropy": (entropy, 0.0, None),
 }
-"""Rules by name, with the number that each takes unless told otherwise, and which are possible."""
+"""Rules by name, with the default of their number, and the possible numbers."""
 
 
 def symmetric(rule: Chosen) -> Chosen:

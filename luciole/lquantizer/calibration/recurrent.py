@@ -73,7 +73,7 @@ def _steps(op: Op, x: Array) -> Array:
 
 
 class _WatchedCell(Cell):
-    """A cell that keeps what is inside of it, step by step."""
+    """A cell that keeps its inner tensors, step by step."""
 
     def __init__(self, op: LSTMLayer, arrays: Arrays) -> None:
         settings = Settings(op.activation, op.cell_clip, op.proj_clip)

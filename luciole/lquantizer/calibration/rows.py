@@ -121,8 +121,8 @@ def output_rows(y: Array, outputs: int, picks: Picks) -> Array:
 
 
 def input_rows(op: Product, x: Array, picks: Picks, *, masked: bool = True) -> Rows:
-    """Lay out inputs [records, ...] as the rows that sampled output positions meet, ``masked`` with
-    what lies inside the image; a record may hold several images.
+    """Lay out inputs [records, ...] as the rows of sampled output positions, ``masked`` by the
+    parts inside the image; a record may hold several images.
     """
     if isinstance(op, FullyConnected):
         return Rows(output_rows(x, weight_rows(op).shape[1], picks))
@@ -163,8 +163,6 @@ def _flat(windows: Array, groups: int) -> Array:
 
 
 def result_rows(op: Product, y: Array, records: range, sampling: Sampling) -> Array:
-    """Take a batch of a layer's results, or of what is added to them, at sampled positions:
-    [r, o].
-    """
+    """Take a batch of a layer's results, or of branches, at sampled positions: [r, o]."""
     outputs = len(weight_rows(op))
     return output_rows(y, outputs, sampling.picks(y[0].size // outputs, records))

@@ -27,8 +27,8 @@ _SHARES = np.geomspace(2.0**-6, 1, 49)
 
 @dataclass
 class Saturated:
-    """The operators from a tensor [records, ...] to those that saturate, in order of execution, and
-    a sample of what the tensor held.
+    """The operators from a tensor [records, ...] to the saturating ones, in order of execution, and
+    a sample of its numbers.
     """
 
     value: Value
@@ -49,7 +49,7 @@ class Saturated:
             self.sample.append(batch[:left])
 
     def range(self) -> Range | None:
-        """Search the range whose 8 bits leave the least error in what the operators give, each
+        """Search the range whose 8 bits leave the least error in the operators' results, each
         result's error beside its own power; None where the records do not lie along their first
         axis.
         """
@@ -80,7 +80,7 @@ class Saturated:
 
 
 def _to_saturation(value: Value) -> Iterator[Op | None]:
-    """Yield the operators from a tensor to those that saturate, and None where there are others."""
+    """Yield the operators from a tensor to the saturating ones, and None where there are others."""
     if value.is_output or not value.users:
         yield None
     for op in dict.fromkeys(use.op for use in value.users):

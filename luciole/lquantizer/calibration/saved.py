@@ -38,8 +38,8 @@ _SHOWN = 48
 
 @dataclass(frozen=True)
 class Found:
-    """What calibration found of a tensor: the range that it chose, the extremes, those of the
-    records' extremes that are farthest inside, and percentiles of all elements.
+    """A tensor's calibration: the range that was chosen, the extremes, the innermost extremes of
+    single records, and percentiles of all elements.
     """
 
     low: float
@@ -69,7 +69,7 @@ def _percentiles(seen: Seen) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class TensorRange:
-    """The least and the largest number that a tensor's integers reach, and what was found of it."""
+    """The least and the largest number that a tensor's integers reach, and its calibration."""
 
     low: float
     high: float
@@ -108,7 +108,7 @@ def _reached(affine: Affine) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Rescaled:
-    """What the channels between two layers, by the names of their results, are multiplied by."""
+    """The factors of the channels between two layers, by the names of their results."""
 
     front: str
     back: str
@@ -128,7 +128,7 @@ class Ranges:
     floats: tuple[str, ...] = ()
     """Results of operators that integers would ruin."""
     source: str = field(default="ranges", compare=False)
-    """What sentences call them."""
+    """The name of the ranges in sentences."""
 
     def of_integers(self, model: Model) -> Ranges:
         """Give the tensors that are integers in a network the ranges that these reach, as after a

@@ -35,7 +35,7 @@ _NOTHING = 104.0
 
 @dataclass(frozen=True)
 class Rows:
-    """Tells apart what an operator does in rows of ``length`` elements, which it multiplies by a
+    """The contrast of an operator in rows of ``length`` elements, which it multiplies by a
     ``factor`` first.
     """
 
@@ -59,8 +59,8 @@ class Rows:
 
 @dataclass
 class Seen:
-    """What one tensor held: its extremes in each record, and a histogram, in as much memory however
-    many records there are.
+    """Statistics of one tensor: its extremes in each record, and a histogram, in as much memory
+    however many records there are.
 
     Bins are a power of two wide and begin at 0, so that two make one of the next width; zeros are
     counted by themselves, because a RELU makes many. Beyond 8,192 records the extremes of one in
@@ -82,15 +82,13 @@ class Seen:
     most: int = _COUNTED
     """Elements of one record that are counted."""
     is_endless: bool = False
-    """Whether infinities, and numbers that stand for them, are none of what it held."""
+    """Whether infinities, and numbers that stand for them, are left out."""
     rows: Rows | None = None
-    """What the readers tell apart in a row, where only that counts."""
+    """The contrast of the readers in a row, where that alone counts."""
     as_read: Range | None = None
-    """The range of the least error in what readers that saturate make of it, if there are no
-    others.
-    """
+    """The range of the least error in the results of saturating readers, if there are no others."""
     lowest_peak: float = np.inf
-    """The largest element of the row in which that is least, of those with masked elements."""
+    """The lowest of the rows' largest elements, of rows with masked elements."""
 
     def add(self, batch: Array) -> None:
         """Take in some records [records, ...] of finite numbers; one without any counts as 0."""
@@ -141,7 +139,7 @@ class Seen:
             self.lows, self.highs, self.apart = self.lows[::2], self.highs[::2], 2 * self.apart
 
     def histogram(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the middles of the bins that hold something, 0 among them, and what they hold."""
+        """Return the middles of the bins that are not empty, 0 among them, and their counts."""
         places = np.flatnonzero(self.counts)
         middles = (places - _BINS // 2 + 0.5) * self.width
         counts = self.counts[places].astype(np.float64)

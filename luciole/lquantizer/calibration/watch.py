@@ -79,9 +79,9 @@ def watched(
     progress: Progress | None = None,
     endless: Container[Value] = (),
 ) -> Iterator[tuple[range, list[Array]]]:
-    """Run a model batch by batch and give what chosen tensors hold: which records, and one array
-    per tensor with the records along its first axis. Only what the tensors depend on is run, and
-    nothing is kept.
+    """Run a model batch by batch and yield chosen tensors: the numbers of the records, and one
+    array per tensor with the records along its first axis. Only operators that the tensors depend
+    on run, and nothing is kept.
 
     Raises QuantizeError where NaN appears, or infinity in others than ``endless`` tensors.
     """

@@ -50,9 +50,9 @@ def of_range(limits: Range, dtype: TensorType) -> Affine:
 
 
 def reached(limits: Range, dtype: TensorType) -> Range:
-    """Widen limits to what integers of a type reach that are to hold them: to 0, which gets a code
-    of its own (TFLite's 8-bit quantization specification), and with 16 bits as far on both sides
-    of it, as their zero point is 0.
+    """Widen limits to the range of a type's integers that hold them: to 0, which gets a code of its
+    own (TFLite's 8-bit quantization specification), and with 16 bits as far on both sides of it, as
+    their zero point is 0.
     """
     low, high = min(limits[0], 0.0), max(limits[1], 0.0)
     if dtype == TensorType.INT16:

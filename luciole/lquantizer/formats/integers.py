@@ -62,9 +62,9 @@ def weights_as_given(weights: Array, bias: Array, affine: Affine, most: int) -> 
 
 
 def balanced(codes: Array, steps: Array, channels: int, most: int) -> Array:
-    """Move codes [o, n] by one so that what rounding adds to the numbers that they stand for, the
-    float weights in ``steps`` [o, n], sums up to less than half a step over each filter's taps of
-    one input channel, and then over each output; n runs over taps, and over ``channels`` inside.
+    """Move codes [o, n] by one so that the rounding errors of the float weights in ``steps`` [o, n]
+    sum up to less than half a step over each filter's taps of one input channel, and then over each
+    output; n runs over taps, and over ``channels`` inside.
 
     Inputs behind a RELU have means above 0, and neighbours are alike, so that sums of errors are
     what reaches the output; no data are needed to say so (Guo et al. 2022, "SQuant: On-the-Fly

@@ -200,7 +200,7 @@ def _random(samples: Samples, rest: Floats, bits: int, seed: int) -> Floats:
 
 
 def _greedy(samples: Samples, rest: Floats, bits: int) -> Floats:
-    """Take, element by element, the mean magnitude of what the elements before left over."""
+    """Take, element by element, the mean magnitude of the remainder of the elements before."""
     basis = np.empty((len(rest), bits))
     for k in range(bits):
         basis[:, k] = _mean(samples, np.abs(rest))

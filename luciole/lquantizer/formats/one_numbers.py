@@ -22,7 +22,7 @@ _LEAST = {TensorType.UINT8: 1e-5, TensorType.INT8: 1e-8, TensorType.INT16: 1e-8}
 _MOST = {TensorType.INT8: 127, TensorType.INT16: 32767}
 """The largest code of symmetric integers, the smallest being minus that."""
 _WIDE = {TensorType.UINT8: TensorType.INT32, TensorType.INT16: TensorType.INT64}
-"""What biases are, by the element type of the input."""
+"""The element type of biases, by that of the input."""
 
 
 class Coded(NamedTuple):

@@ -45,8 +45,8 @@ class StoredLevels:
 
 
 def fit_stored(weights: Array, moments: Array | None, bits: int, seed: int = 0) -> StoredLevels:
-    """Fit levels to rows of weights [o, n], given the second moments [o, n, n] of what each row
-    meets; without them every weight counts alike.
+    """Fit levels to rows of weights [o, n], given the second moments [o, n, n] of each row's
+    inputs; without them every weight counts alike.
     """
     if weights.shape[1] > FEW:
         fit = best_fit(Samples.of(weights), bits, offset=False, restarts=1, seed=seed)

@@ -16,8 +16,8 @@ def first_within(
     below: int = -1,
     tries: int | None = None,
 ) -> int | None:
-    """Find the first of so many ``steps``, from the least to the most, that costs at most the
-    target; None where none does of those that were tried.
+    """Find the first of ``steps`` steps, from the smallest to the largest, that costs at most the
+    target; None where none of those that were tried does.
 
     Steps behind one that costs too much are tried at twice the distance each time, then the gap
     is halved. All up to ``below`` are known to cost too much. After so many ``tries`` the first one

@@ -38,7 +38,7 @@ ANSWERS, RIGHT, VARIANCE = (
     "points of right answers lost",
     "% of the variance lost",
 )
-"""What a drop counts: "0.5 points of the answers changed"."""
+"""Units of a drop: "0.5 points of the answers changed"."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Loss(Distance):
 
 
 class Judge:
-    """The float network's outputs for some records, and what those of other networks lost.
+    """The float network's outputs for some records, by which other networks are judged.
 
     A drop is of the user's ``metric``, by the ``labels`` or else the float network's outputs.
     Without a metric it is of right answers where there are labels, of the first output unless
@@ -110,7 +110,7 @@ class Judge:
         return lost.loss if lost.right is None else 1 - lost.right
 
     def judge(self, model: Model) -> Loss:
-        """Compare a network with the float one, and count what it lost."""
+        """Compare a network with the float one, and count its losses."""
         outputs = self._outputs(model)
         far = self._far(outputs)
         drop = round(_finite(self._drop(outputs, far.agreement)), _DIGITS)
@@ -150,7 +150,7 @@ class Judge:
 
     @property
     def unit(self) -> str:
-        """What a drop counts."""
+        """The unit of a drop."""
         if self.metric is not None:
             return f"of {self.metric.name} lost"
         if self._right is not None:
@@ -208,7 +208,7 @@ class Judge:
 
 
 def enter_verdict(report: Report, judge: Judge, lost: Loss, target: float) -> None:
-    """Enter into a report what a network lost that was chosen for a target, with a warning where
+    """Enter into a report the loss of a network that was chosen for a target, with a warning where
     that is more.
     """
     agree = None if lost.agreement is None else 100 * lost.agreement

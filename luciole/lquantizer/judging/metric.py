@@ -18,7 +18,7 @@ from luciole.ir import Array
 from luciole.lquantizer.errors import QuantizeError
 
 Answers = Array | Mapping[str, Array]
-"""What networks give, real numbers [records, ...]: of the only output, or of several by name."""
+"""Outputs of networks, real numbers [records, ...]: of the only output, or of several by name."""
 Function = Callable[[Any, Any], object]
 """Takes answers and labels, or where there are no labels the float network's answers, and returns
 a number: larger is better."""
@@ -83,7 +83,9 @@ class Metric:
 
     @property
     def identity(self) -> str:
-        """What tells this metric from others: a file's text, the name of a function of Python."""
+        """A text that tells this metric from others: a file's content, or the name of a function of
+        Python.
+        """
         text = self.name if self._file is None else self._file[1]
         return f"{self.name} {sha256(text.encode()).hexdigest()[:16]}"
 
@@ -105,7 +107,7 @@ class Metric:
 
 @contextmanager
 def _told(source: str, path: str, what: str) -> Iterator[None]:
-    """Turn whatever a user's code raises into one line that says where."""
+    """Turn an exception of a user's code into one line with its place."""
     try:
         yield
     except (Exception, SystemExit) as error:

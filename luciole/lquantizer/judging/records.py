@@ -24,9 +24,9 @@ _SHARE, _FEWEST, _MOST = 10, 8, 256
 _MADE_UP = 16
 """Records that are made up where there are none."""
 _EACH = 5
-"""Of so many records that are learned from, the last one judges what is chosen."""
+"""The last of so many records judges the choices that the others make."""
 MOST_JUDGES = 1000
-"""Records that judge what is chosen, at the most."""
+"""Records that judge choices, at the most."""
 FEW_JUDGES = 256
 """Of these, where each of many layers is measured for itself."""
 
@@ -47,7 +47,7 @@ class Judges:
         return len(next(iter(self.records.values())))
 
     def some(self, most: int) -> Judges:
-        """Take at most so many, evenly far apart."""
+        """Take at most ``most`` records, evenly far apart."""
         places = spread(np.arange(self.count), most)
         labels = None if self.labels is None else self.labels[places]
         return Judges(taken(self.records, places), self.origin, labels)
@@ -165,13 +165,13 @@ def check_labels(records: Records, labels: Array | None) -> int:
 
 
 def judges_beside(learned: int) -> int:
-    """Count the records to read behind those that are learned from, so that all of these teach."""
+    """Count the records to read as judges behind ``learned`` records, which then all teach."""
     return min(_MOST, max(_MADE_UP, learned // _SHARE))
 
 
 def judging_places(count: int, most: int = MOST_JUDGES) -> NDArray[np.intp]:
-    """Choose which of so many records judge what is chosen by the others: the last of each five, or
-    the very last of fewer; at most so many of these, evenly far apart.
+    """Choose which of ``count`` records judge choices: the last of each five, or the very last of
+    fewer; at most ``most`` of these, evenly far apart.
     """
     places = np.arange(count)
     judging = places[is_judge(places)]
@@ -184,13 +184,13 @@ def is_judge(numbers: NDArray[np.intp]) -> NDArray[np.bool_]:
 
 
 def spread(places: NDArray[np.intp], most: int) -> NDArray[np.intp]:
-    """Choose at most so many places, evenly far apart, the last one among them."""
+    """Choose at most ``count`` places, evenly far apart, the last one among them."""
     count = min(most, len(places))
     return places[((np.arange(count) + 1) * len(places) // max(count, 1)) - 1]
 
 
 def evenly(records: Records, most: int) -> Records:
-    """Take at most so many records, evenly far apart."""
+    """Take at most ``count`` records, evenly far apart."""
     return taken(records, spread(np.arange(len(next(iter(records.values())))), most))
 
 

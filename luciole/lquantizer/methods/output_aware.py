@@ -108,7 +108,7 @@ def _judge(whole: Part, held: NDArray[np.bool_], problem: LayerProblem) -> Part:
 
 
 def _error(coded: Coded, part: Part, judge: Part, factors: Array) -> float:
-    """Measure the error on some rows of what was fitted on others."""
+    """Measure the error of codes on rows other than those of their fit."""
     values = coded.values()
     return judge.error((judge.z @ values + part.bias(values)) * factors)
 

@@ -86,7 +86,7 @@ def fit_steps(
 def _alternate(
     h: Gram, weights: Matrix, coded: Coded | Stepped, rounds: int, move: Callable[[], None]
 ) -> None:
-    """Improve codes, and in between what they stand for."""
+    """Improve codes, and bases or scales in between."""
     sequence = np.argsort(-h.diagonal)
     coded.code = rounded(h, weights, coded, sequence)
     for left in reversed(range(rounds)):

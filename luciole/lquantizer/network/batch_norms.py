@@ -68,7 +68,7 @@ def _shift(scaled: Mul, layer: Op) -> Array | None:
 
 
 def _moments(model: Model, layers: list[Op], records: Records) -> list[tuple[Array, Array]]:
-    """Measure mean and variance by channel of what layers give."""
+    """Measure mean and variance of layers' results by channel."""
     twin = model.clone()
     pairs: Mapping[Op, Op] = dict(zip(model.graph.ops, twin.graph.ops, strict=True))
     twin.graph.outputs = [pairs[layer].results[0] for layer in layers]

@@ -32,7 +32,7 @@ _ENDS: dict[type[Op], Interval] = {
     Tanh: (-1.0, 1.0),
     SquaredDifference: (0.0, np.inf),
 }
-"""What operators give, whatever they read."""
+"""Bounds of operators' results, for any operands."""
 
 
 def intervals_of(graph: Graph) -> dict[Value, Interval]:

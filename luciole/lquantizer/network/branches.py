@@ -89,7 +89,7 @@ def _size(op: Op) -> int:
 
 
 def _use_beside(op: Op) -> Use | None:
-    """Find where an ADD reads what it adds to a result."""
+    """Find the operand of an ADD that is added to a result."""
     output = op.results[0]
     users = output.users
     if len(users) != 1 or not isinstance(users[0].op, Add) or output.is_output:

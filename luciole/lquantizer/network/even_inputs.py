@@ -49,9 +49,8 @@ _SAMPLED = 1_000_000
 
 
 Disturbances = dict[tuple[str, int, bool, bytes], float]
-"""What was computed of a layer, inputs of so many bits, spaced evenly or not, and scales, for the
-same float network, records and seed.
-"""
+"""Errors of a layer's outputs by its name, the bits of inputs, whether they are spaced evenly, and
+scales, for the same float network, records and seed."""
 
 
 def even_inputs(
@@ -95,7 +94,7 @@ def _by_roots(peaks: Peaks) -> Floats:
 
 
 def _lifted(peaks: Peaks) -> Floats:
-    """Lift every peak to the largest one, which is where those stand that are cut off."""
+    """Lift every peak to the largest one, where channels that are cut off have theirs."""
     return np.asarray(peaks.between.max() / peaks.between)
 
 

@@ -65,8 +65,7 @@ def of_weights(graph: Graph) -> dict[Value, Affine]:
     """
     affines = {}
     for value, op in _taken(graph, constant=True):
-        assert value.data is not None, "it is constant"
-        real = graph.add_constant(graph.unique_name(value.name), fake_quant(op, value.data))
+        real = graph.add_constant(graph.unique_name(value.name), fake_quant(op, value.contents))
         value.replace_with(real)
         affines[real] = _affine(op, TensorType.INT8)
     remove_dead(graph)

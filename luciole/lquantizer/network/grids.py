@@ -30,14 +30,12 @@ brought to their scale when it is read."""
 
 @dataclass
 class Grids:
-    """Scales and zero points of tensors, and those in which some operands are read where these
-    differ from their tensor's.
-    """
+    """Scales and zero points of tensors, and of operands that some operators read in others."""
 
     tensors: dict[Value, Affine] = field(default_factory=dict)
     operands: dict[Use, Affine] = field(default_factory=dict)
     origins: dict[Value, str] = field(default_factory=dict)
-    """Why a tensor has what it has, where that is not its own range alone."""
+    """The reasons for a tensor's grid, beside its own range."""
     cut: dict[Value, Range] = field(default_factory=dict)
     """The ends of tensors that reach no further than their readers tell numbers apart."""
 
@@ -53,16 +51,16 @@ class _Group:
     fixed_by: str = ""
     endless: Signs = frozenset()
     readers: str = ""
-    """Operators that set the limits, by what they tell apart."""
+    """Operators whose contrast sets the limits."""
 
     @property
     def ends(self) -> Range:
-        """What its integers reach."""
+        """The range of its integers."""
         return reached(self.limits, self.dtype)
 
     @property
     def reach(self) -> Range:
-        """What its integers stand for, infinitely far where there are infinities."""
+        """The range of its numbers, infinite where there are infinities."""
         low, high = self.ends
         return (-np.inf if -1 in self.endless else low, np.inf if 1 in self.endless else high)
 
@@ -207,8 +205,7 @@ def _told(
     integers: Mapping[Op, TensorType],
     limits: Callable[[Value, TensorType], Range],
 ) -> Range:
-    value, dtype = use.op.operands[use.slot], integers[use.op]
-    assert value is not None, "an operand that is read is there"
+    value, dtype = use.op.required(use.slot), integers[use.op]
     own = limits(value, groups[value].dtype) if groups[value].fixed is None else ALL
     return told_apart(use, dtype, own, partial(_limits, groups), partial(_whole, groups))
 
@@ -263,9 +260,7 @@ def _is(one: Affine | None, other: Affine) -> bool:
 
 def _extremes(value: Value) -> Range:
     """Find the least and the largest number of a constant that stands for no infinity."""
-    data = value.data
-    assert data is not None, "constants have contents"
-    held = bounded(data)
+    held = bounded(value.contents)
     return float(np.min(held, initial=0.0)), float(np.max(held, initial=0.0))
 
 
@@ -292,10 +287,10 @@ def floats_of(op: Op) -> list[Value]:
 def _constants(ops: Sequence[Op]) -> Iterator[tuple[Use, Value]]:
     """Yield the constants that an operator reads beside its weights and bias, and where."""
     for op in ops:
-        assert op.quant is not None, "an operator on integers says how it is quantized"
-        if op.quant.own:
+        quant = op.quantized_as
+        if quant.own:
             continue
-        layer = (op.quant.weight, op.quant.bias)
+        layer = (quant.weight, quant.bias)
         for slot, (name, value) in enumerate(op.named_operands()):
             if value is not None and value.is_constant and is_float(value) and name not in layer:
                 yield Use(op, slot), value
@@ -303,13 +298,13 @@ def _constants(ops: Sequence[Op]) -> Iterator[tuple[Use, Value]]:
 
 def _bind(op: Op, groups: dict[Value, _Group], dtype: TensorType) -> None:
     """Join the groups of an operator's tensors, or set the grid that its range fixes."""
-    assert op.quant is not None, "an operator on integers says how it is quantized"
-    fixed = op.quant.fixed(dtype)
+    quant = op.quantized_as
+    fixed = quant.fixed(dtype)
     results = floats_of(op)
     if fixed is not None:
         groups[results[0]].fixed = Affine.single(*fixed, dtype)
         groups[results[0]].fixed_by = op.kind
-    if not isinstance(op.quant.result, Like) or not results:
+    if not isinstance(quant.result, Like) or not results:
         return
     for result in results[1:]:
         _join(groups, groups[results[0]], [groups[result]])

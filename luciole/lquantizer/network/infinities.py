@@ -11,7 +11,7 @@ from luciole.lquantizer.network.told_apart import takes_infinity
 
 def beside_infinity(integers: Collection[Op]) -> set[Op]:
     """Find the operators among those on ``integers`` that must compute with floats: they read
-    infinities that count as such, or give some to an operator or an output that takes them so.
+    infinities that matter, or give some to an operator or an output to which they matter.
     """
     kept: set[Op] = set()
     for graph in {op.graph for op in integers if op.graph is not None}:

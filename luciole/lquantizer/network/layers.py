@@ -74,8 +74,8 @@ class Group:
 
 @dataclass
 class Stored:
-    """Layers that read the same constant weights as floats, which are stored as levels of so many
-    ``bits``: where they are read, and the ``axis`` of outputs.
+    """Layers that read the same constant weights as floats, to be stored as levels of some
+    ``bits``: the operands, and the ``axis`` of outputs.
     """
 
     axis: int
@@ -89,15 +89,14 @@ class Stored:
 
     @property
     def weights(self) -> Value:
-        """What they read by now."""
-        value = self.uses[0].op.operands[self.uses[0].slot]
-        assert value is not None, "layers have weights"
-        return value
+        """The weights that they read at present."""
+        op, slot = self.uses[0]
+        return op.required(slot)
 
 
 def find_stored(graph: Graph, config: Config, skipped: dict[str, str]) -> list[Stored]:
-    """Find the layers without a learned form whose weights are asked for all the same, and take
-    them from what is ``skipped``.
+    """Find the layers without a learned form whose weights are asked for all the same, and drop
+    them from the ``skipped`` ones.
     """
     layers = list(filter(is_layer, graph.ops))
     config = config.among([op.name for op in layers], _kinds(graph))

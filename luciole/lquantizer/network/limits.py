@@ -21,7 +21,7 @@ _LISTED = 5
 
 
 class Limits:
-    """Chooses what the integers of a network's tensors reach, and remembers it."""
+    """Chooses the ranges of a network's integers, and remembers them."""
 
     def __init__(self, options: UniformOptions, saved: Ranges | None = None) -> None:
         self.given = saved

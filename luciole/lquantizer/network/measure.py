@@ -29,8 +29,8 @@ def add_stage(
     traces: Mapping[str, Trace],
     records: Records,
 ) -> None:
-    """Enter another stage into a report, and what it leaves as each layer's error: a later state of
-    a quantized model, compared with the float model as the fit does it.
+    """Enter another stage into a report, and its signal-to-noise ratios as each layer's: of a later
+    state of a quantized model, compared with the float model as the fit does it.
     """
     count = len(next(iter(records.values())))
     judging = taken(records, judging_places(count, FEW_JUDGES))

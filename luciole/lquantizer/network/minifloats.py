@@ -64,7 +64,7 @@ def _computed(op: Op) -> list[Value]:
 
 @dataclass(eq=False)
 class Part:
-    """A layer and what comes between it and the next one: tensors of the same bits."""
+    """A layer and the tensors between it and the next one, all of the same bits."""
 
     name: str
     values: list[Value]
@@ -124,7 +124,7 @@ def _begin(parts: list[Part], op: Op) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """Bits of every part, and what powers of two are chosen by (nothing: there are none)."""
+    """Bits of every part, and the numbers that powers of two follow from, if there are any."""
 
     parts: Sequence[Part]
     bits: Mapping[Part, Minifloat]

@@ -55,11 +55,11 @@ _FORWARD: dict[type[AnyOp], str] = {
 _BACKWARD: tuple[type[AnyOp], ...] = (Concatenation, Pack, PadV2, OneHot)
 """Operators whose operands have the scale of the result."""
 _LOWEST = float(np.finfo(np.float32).min)
-"""What PADV2 has around the tensor of a MAX_POOL: its scale is then that of the tensor."""
+"""The padding of a PADV2 in front of a MAX_POOL: its scale is then that of the tensor."""
 
 
 class OneGrids:
-    """Scales and zero points of a graph's tensors, and those of constants that share them."""
+    """Scales and zero points of a graph's tensors, and of constants that share them."""
 
     def __init__(
         self, graph: Graph, kinds: Mapping[Op, Kind], default: Kind, limits: Limits

@@ -22,8 +22,8 @@ from luciole.lquantizer.rewrite.integers import runs
 
 
 def integers_of(schemes: Mapping[Op, Scheme]) -> dict[Op, Scheme]:
-    """Find the operators that can compute with integers as their schemes say, or at least with
-    weights of 8 bits.
+    """Find the operators that can compute with integers in their schemes, or at least with weights
+    of 8 bits.
     """
     integers = _with_kernels(schemes)
     beside = beside_infinity(integers)

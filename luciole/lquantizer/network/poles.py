@@ -31,8 +31,8 @@ _AROUND = "rounded to integers, what it gives would reach a pole"
 
 @dataclass(frozen=True)
 class _Held:
-    """What tensors held, None where nothing was watched, and what they can hold whatever a network
-    is fed.
+    """Statistics of tensors, None where nothing was watched, and bounds of their numbers for any
+    input.
     """
 
     seen: Mapping[Value, Seen] | None
@@ -85,9 +85,8 @@ def kept_from_poles(
 
 
 def kept_exact(graph: Graph) -> set[Value]:
-    """Find the tensors that no rounding may change so that it takes no operator to its pole, nor
-    loses the small numbers that decide near it, whatever the network is fed: those that have one,
-    and results and constants of what makes them.
+    """Find the tensors that must not be rounded, because an operator might reach its pole, or lose
+    the small numbers near it: the operands with a pole, and results and constants of their makers.
     """
     held = _Held(None, intervals_of(graph))
     kept: set[Value] = set()
@@ -105,7 +104,7 @@ def kept_exact(graph: Graph) -> set[Value]:
 def _kept(
     graph: Graph, integers: Mapping[Op, TensorType], held: _Held, grids: Grids
 ) -> dict[Op, str]:
-    """Find the operators that cannot stay among those on ``integers`` for a pole."""
+    """Find the operators among those on ``integers`` that a pole keeps in floats."""
     kept: dict[Op, str] = {}
     for op in (op for op in graph.ops if poles_of(op)):
         reason = _reason(op, held, grids) if op in integers else _AROUND
@@ -212,7 +211,7 @@ def _layer_behind(value: Value) -> set[Op]:
 
 
 def _before(kept: set[Op]) -> set[Op]:
-    """Add the operators that work for nothing but those."""
+    """Add the operators whose results only these operators use."""
     kept = set(kept)
     left = [value for op in kept for value in op.operands]
     while left:

@@ -106,7 +106,7 @@ def prepare(
 
 
 def _simplify(graph: Graph, unroll: bool) -> None:
-    """Unroll recurrent layers where that is wanted, and compute what is the same in each run and
+    """Unroll recurrent layers on demand, and compute operators that are the same in each run and
     would keep weights float.
     """
     if unroll and unroll_unidirseqlstm(graph):

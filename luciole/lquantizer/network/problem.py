@@ -49,7 +49,7 @@ class LayerProblem:
 
     @property
     def factors(self) -> Array:
-        """What outputs are multiplied by before they are judged: [o] or []."""
+        """Factors of outputs before they are judged: [o] or []."""
         return np.ones((), np.float32) if self.units is None else self.units
 
     def parts(self) -> list[Part]:
@@ -66,7 +66,7 @@ class LayerProblem:
 
 @dataclass
 class LearnedLayer:
-    """What was learned: the input's basis and offset (None: float) and coded weights [n, o]."""
+    """A learned layer: the input's basis and offset (None: float) and coded weights [n, o]."""
 
     inputs: Fit | None
     weights: Coded
@@ -77,14 +77,14 @@ class LearnedLayer:
     stages: dict[str, float] = field(default_factory=dict)
     """For each stage the output's mean squared error on held-back rows."""
     signal: float = 0.0
-    """The mean square of what the outputs should be there."""
+    """The mean square of the target outputs there."""
     warning: str | None = None
-    """What a user should know before trusting the layer."""
+    """A doubt about the layer for users."""
 
 
 @dataclass(frozen=True)
 class Scope:
-    """Which layers a method takes on, and what it is shown of them.
+    """The layers that a method takes on, and the rows that it gets of them.
 
     A method that learns layers ``together`` learns those that share their weights as one, leaves
     the ends of convolutional networks alone unless they are named, and sees layers without their
@@ -110,7 +110,7 @@ class Method(Protocol[Format, Learned]):
 
     @property
     def scope(self) -> Scope:
-        """What the walk over the network prepares for this method."""
+        """The preparation that the walk over the network makes for this method."""
 
     @property
     def seed(self) -> int:

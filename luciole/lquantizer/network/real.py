@@ -27,8 +27,8 @@ from luciole.lquantizer.rewrite.integers import weight_slot
 
 
 def real_network(model: Model) -> Model:
-    """Copy a float network, its constants real numbers, what was between QUANTIZE and DEQUANTIZE
-    as it is in front of them; operators that are left are the same ones.
+    """Copy a float network, with constants as real numbers and without pairs of QUANTIZE and
+    DEQUANTIZE; all other operators stay.
 
     Raises QuantizeError where it is quantized already.
     """

@@ -81,11 +81,9 @@ def _is_plain(value: Value | None) -> bool:
 
 
 def _store(graph: Graph, op: Op, slot: int) -> None:
-    value = op.operands[slot]
-    assert value is not None, "it was looked at"
-    assert value.data is not None, "it is constant"
-    scales = weight_scales(value.data, _MOST, channels=False, searched=False)
-    codes = np.clip(np.rint(value.data / scales), -_MOST, _MOST)
+    value = op.required(slot)
+    scales = weight_scales(value.contents, _MOST, channels=False, searched=False)
+    codes = np.clip(np.rint(value.contents / scales), -_MOST, _MOST)
     stored, affine = weight_codes(codes, scales, 0, TensorType.INT8)
     constant = graph.add_constant(graph.unique_name(f"{value.name}/integers"), stored)
     constant.quantization = affine.table()

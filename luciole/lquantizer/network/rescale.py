@@ -64,12 +64,12 @@ class Pair(NamedTuple):
 
     @property
     def between(self) -> Value:
-        """What the second layer reads."""
+        """The tensor that the second layer reads."""
         return self.front.output if self.activation is None else self.activation.results[0]
 
     @property
     def names(self) -> tuple[str, str]:
-        """The names of what both layers give."""
+        """The names of both layers' results."""
         return self.front.output.name, self.back.output.name
 
     @property
@@ -83,9 +83,9 @@ class Pair(NamedTuple):
 
 
 Done = tuple[Pair, Floats]
-"""Layers between which channels were rescaled, and what they were multiplied by."""
+"""Layers between which channels were rescaled, and the factors."""
 Judge = Callable[[Pair, list[Floats]], list[float]]
-"""Finds how far quantizing moves what a pair computes, for each of several scales."""
+"""Measures the error of quantizing a pair, for each of several scales."""
 Error = Callable[[Pair, Model, str, Array], float]
 """How far the quantized output of two layers, in a model of their own, is from the float one, for
 an input."""
@@ -102,7 +102,7 @@ class Peaks(NamedTuple):
 
 
 Rule = Callable[[Peaks], Floats]
-"""What channels are multiplied by, given their peaks."""
+"""Chooses the factors of channels, given their peaks."""
 
 
 def _by_weights(peaks: Peaks) -> Floats:
@@ -127,8 +127,8 @@ RULES: dict[str, Rule] = {
     "peaks": _by_peaks,
     "equal": _equal,
 }
-"""What channels are multiplied by, by the name of the rule: the same peak for the weights of every
-output in front, the same peak in between, or the same peaks on both sides."""
+"""Rules for the factors of channels, by name: the same peak for the weights of every output in
+front, the same peak in between, or the same peaks on both sides."""
 
 WITHOUT_RECORDS = ("weights", "equal")
 """Rules that ask for weights alone."""
@@ -181,7 +181,7 @@ def rescale_again(graph: Graph, rescaled: Sequence[Rescaled]) -> list[Done]:
 
 
 def factors_of(done: Sequence[Done]) -> dict[str, Array]:
-    """Find by name what channels of tensors are divided by from now on: [channels] each."""
+    """Return the divisors of tensors' channels by name: [channels] each."""
     factors: dict[str, Array] = {}
     for pair, scales in done:
         names = (pair.front.output.name, pair.between.name)
@@ -297,9 +297,7 @@ def _row_peaks(op: Product) -> Floats:
 def _input_peaks(op: Product) -> Floats:
     """Find the largest weight that each channel of a layer's input meets."""
     _, weights, _ = weight_slot(op)
-    data = weights.data
-    assert data is not None, "layers of a pair have constant weights"
-    return _floored(np.abs(data).reshape(-1, data.shape[-1]).max(0))
+    return _floored(np.abs(weights.contents).reshape(-1, weights.dims[-1]).max(0))
 
 
 def _floored(sizes: Array) -> Floats:
@@ -332,8 +330,7 @@ def _along(op: Product, factors: Array) -> Array:
 
 def _set_weights(graph: Graph, op: Product, factors: Array) -> None:
     slot, weights, _ = weight_slot(op)
-    assert weights.data is not None, "layers of a pair have constant weights"
-    scaled = (weights.data * factors).astype(np.float32)
+    scaled = (weights.contents * factors).astype(np.float32)
     op.set_operand(slot, graph.add_constant(graph.unique_name(weights.name), scaled))
 
 
@@ -361,9 +358,7 @@ def judge_made_up(model: Model, error: Error, seed: int) -> Judge:
     """
 
     def judge(pair: Pair, tried: list[Floats]) -> list[float]:
-        x = pair.front.operands[0]
-        assert x is not None, "a layer has an input"
-        extents = [_EXTENT if n is None else n for n in x.shape[1:]]
+        extents = [_EXTENT if n is None else n for n in pair.front.required(0).shape[1:]]
         count = max(8, _MADE_UP // max(1, int(np.prod(extents[:-1]))))
         made_up = np.random.default_rng(seed).standard_normal((count, *extents), np.float32)
         return [error(pair, *_alone(model.graph, pair, one), np.abs(made_up)) for one in tried]
@@ -382,9 +377,7 @@ def _alone(graph: Graph, pair: Pair, scales: Floats) -> tuple[Model, str]:
     twin = _pair(front)
     assert twin is not None, "a copy has the same users"
     apply(copy, twin, scales)
-    x = front.operands[0]
-    assert x is not None, "a layer has an input"
-    entry = copy.add_input(copy.unique_name("given"), (1, *x.shape[1:]))
+    entry = copy.add_input(copy.unique_name("given"), (1, *front.required(0).shape[1:]))
     front.set_operand(0, entry)
     split_activation(copy, twin.back)
     copy.inputs, copy.outputs = [entry], [twin.back.output]

@@ -45,7 +45,7 @@ class Result(Shown):
 
     @property
     def proof(self) -> Proof | None:
-        """What the bytes of the model's file do, beside the float network; None where nobody
+        """Verdict on the bytes of the model's file, beside the float network; None where nobody
         asked.
         """
         return self.report.proof

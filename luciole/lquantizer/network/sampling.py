@@ -33,8 +33,8 @@ def aims_of(
     batch: int,
     progress: Progress | None = None,
 ) -> dict[Op, Aim]:
-    """Take rows of what the float network computes in front of layers' activations, and of the
-    branches that are added there, from one run of it.
+    """Take rows of the float network's results in front of layers' activations, and of the branches
+    that are added there, from one run of it.
     """
     added = {op: value for op in layers if (value := branches.in_float(op)) is not None}
     values = [*(branches.twins[op].results[0] for op in layers), *added.values()]
@@ -49,7 +49,7 @@ def aims_of(
 
 @dataclass
 class _Side:
-    """What one operator's rows are gathered in, batch by batch."""
+    """One operator's rows, gathered batch by batch."""
 
     op: Product
     branch: Value | None

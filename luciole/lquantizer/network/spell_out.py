@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from luciole.ir import Graph, Op, Value
+from luciole.ir import Graph, Op
 from luciole.ir.analysis.floats import is_float
 from luciole.ir.ops.elementwise_binary import Mul, SquaredDifference, Sub
 from luciole.ir.ops.elementwise_unary import Neg, Square
@@ -60,28 +60,22 @@ def _takes_all(op: AveragePool2D) -> bool:
 def _mean(graph: Graph, op: Op) -> Op:
     name = graph.unique_name(f"{op.output.name}/axes")
     axes = graph.add_constant(name, np.array([1, 2], np.int32))
-    return Mean(_operand(op, 0), axes, keep_dims=True)
+    return Mean(op.required(0), axes, keep_dims=True)
 
 
 def _negative(graph: Graph, op: Op) -> Op:
     name = graph.unique_name(f"{op.output.name}/minus one")
-    return Mul(_operand(op, 0), graph.add_constant(name, np.array([-1.0], np.float32)))
+    return Mul(op.required(0), graph.add_constant(name, np.array([-1.0], np.float32)))
 
 
 def _square(_: Graph, op: Op) -> Op:
-    return Mul(_operand(op, 0), _operand(op, 0))
+    return Mul(op.required(0), op.required(0))
 
 
 def _squared_difference(graph: Graph, op: Op) -> Op:
     name = graph.unique_name(f"{op.output.name}/difference")
-    difference = graph.insert_before(op, Sub(_operand(op, 0), _operand(op, 1)), name).output
+    difference = graph.insert_before(op, Sub(op.required(0), op.required(1)), name).output
     return Mul(difference, difference)
-
-
-def _operand(op: Op, slot: int) -> Value:
-    value = op.operands[slot]
-    assert value is not None, "no operand of these may be left out"
-    return value
 
 
 _SPELLED: dict[type[Op], Callable[[Graph, Op], Op]] = {

@@ -39,8 +39,7 @@ def store_weights(prepared: Preparation, records: Records, seed: int) -> dict[st
 def _learn(
     prepared: Preparation, stored: Stored, records: Records, seed: int
 ) -> dict[str, LayerReport]:
-    data = stored.weights.data
-    assert data is not None, "weights that are stored are constant"
+    data = stored.weights.contents
     rows = np.moveaxis(data, stored.axis, 0).reshape(data.shape[stored.axis], -1)
     seen = _seen(prepared, stored.ops, rows.shape, records, seed)
     levels = fit_stored(
@@ -82,7 +81,7 @@ def _seen(
 
 
 def _moments(seen: Array, outputs: int) -> Array:
-    """Compute the second moments [o, n, n] of what each output's row meets."""
+    """Compute the second moments [o, n, n] of each output's rows."""
     centred = seen - seen.mean(1, keepdims=True)
     moments = np.matmul(centred.transpose(0, 2, 1), centred) / np.float32(seen.shape[1])
     return np.repeat(moments.astype(np.float64), outputs // len(seen), axis=0)

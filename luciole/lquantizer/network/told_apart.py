@@ -21,8 +21,8 @@ Reach = Callable[[Value], Range]
 
 
 def takes_infinity(op: Op) -> bool:
-    """Return whether integers far enough from others stand for infinities in what an operator
-    reads: it moves or picks elements, adds, saturates, or compares within rows.
+    """Return whether integers far enough from others stand for infinities in an operator's
+    operands: it moves or picks elements, adds, saturates, or compares within rows.
     """
     quant = op.quant
     if quant is None:
@@ -45,9 +45,7 @@ def told_apart(use: Use, dtype: TensorType, own: Range, ends: Reach, reach: Reac
         return own[0], np.inf
     if not quant.terms:
         return ALL
-    other = op.operands[1 - use.slot]
-    assert other is not None, "sums have two terms"
-    beside = _signed(reach(other), quant.terms[1 - use.slot])
+    beside = _signed(reach(op.required(1 - use.slot)), quant.terms[1 - use.slot])
     return _signed(_left(ends(op.output), beside), quant.terms[use.slot])
 
 

@@ -30,7 +30,7 @@ Learned = TypeVar("Learned")
 
 @dataclass(frozen=True)
 class Job(Generic[Format]):
-    """Layers that share their weights and are learned as one, and what they are to become."""
+    """Layers that share their weights and are learned as one, and their format."""
 
     name: str
     ops: Sequence[Op]
@@ -58,7 +58,7 @@ class Network:
     front: Front | None
 
     def aims(self, jobs: Iterable[Job[Format]], progress: Progress | None = None) -> dict[Op, Aim]:
-        """Take rows of what each layer aims at, from one run of the float network."""
+        """Take rows of each layer's targets, from one run of the float network."""
         if self.front is None:
             return {}
         layers = {op: job.sampling for job in jobs for op in job.products}
@@ -73,8 +73,8 @@ class Network:
         write: Callable[[Job[Format], LayerProblem, Learned], None],
         step: Progress,
     ) -> None:
-        """Learn one job after the other, on the network as it is by then, and ``write`` into it
-        what was learned.
+        """Learn one job after the other, on the half-finished network, and ``write`` each result
+        into it.
         """
         left = {op for job in jobs for op in job.ops}
         for number in self.branches.order([job.ops for job in jobs]):

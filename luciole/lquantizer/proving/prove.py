@@ -38,8 +38,8 @@ first axis counting records; raises LucioleError for a file that it refuses or t
 
 @dataclass(frozen=True)
 class Runtime:
-    """What else runs a file; ``caveat`` says why its results may be far from ours although the file
-    is right, where there is such a reason.
+    """Another runtime for files; ``caveat`` gives the reason, if there is one, why its results may
+    be far from ours although the file is right.
     """
 
     run: Run

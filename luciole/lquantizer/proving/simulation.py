@@ -51,10 +51,8 @@ def _take_weights(op: Op, twin: Op) -> None:
         own = op.operands[slot]
         if value is None or own is None or not value.is_constant or value.dtype == own.dtype:
             continue
-        assert value.data is not None, "constants have contents"
-        assert op.graph is not None, "it is of a model"
-        name = op.graph.unique_name(value.name)
-        constant = op.graph.add_constant(name, value.data, value.dtype)
+        graph = op.own_graph
+        constant = graph.add_constant(graph.unique_name(value.name), value.contents, value.dtype)
         constant.quantization = value.quantization
         op.set_operand(slot, constant)
     op.version = twin.version

@@ -148,7 +148,7 @@ def set_bias(graph: Graph, op: Op, bias: Array) -> None:
 
 
 def stored_bytes(op: Op) -> int:
-    """Count the bytes of an operator's constants, those behind a DEQUANTIZE included."""
+    """Count the bytes of an operator's constants, also of those behind a DEQUANTIZE."""
     behind = [integers_behind(v) or v for v in op.operands if v is not None]
     return sum(len(value.buffer or ()) for value in behind if value.is_constant)
 

@@ -28,9 +28,9 @@ Learned = LQFullyConnected | LQConv2D
 
 @dataclass(frozen=True)
 class LearnedParameters:
-    """What was learned for a layer: the input's basis [kx] and offset, one basis [o, kw] and one
-    row of code numbers [o, n] for each output, and where they were learned offsets [o] and bias
-    [o].
+    """A layer's learned parameters: the input's basis [kx] and offset, one basis [o, kw] and one
+    row of code numbers [o, n] for each output, and offsets [o] and bias [o] where these were
+    learned.
     """
 
     input_basis: NDArray[np.float64]
@@ -58,12 +58,11 @@ def replace_layer(
 
 
 def replace_layers(ops: Sequence[Dense], learned: LearnedParameters) -> list[tuple[Learned, Value]]:
-    """Replace layers that share their weights by ones that share what was learned.
+    """Replace layers that share their weights by ones that share learned parameters.
 
     Returns, for each, the new operator and the tensor that took the old result's place and name.
     """
-    graph = ops[0].graph
-    assert graph is not None, "a layer to replace is part of a graph"
+    graph = ops[0].own_graph
     shared = _constants(graph, ops[0], learned)
     return [_replace(graph, op, learned, shared) for op in ops]
 

@@ -21,7 +21,7 @@ _WORTH = 256
 
 
 def to_minifloats(model: Model, formats: Mapping[Value, Minifloat]) -> Model:
-    """Copy a float network so that it computes with minifloats, those of each of its tensors."""
+    """Copy a float network so that it computes with the minifloats of each of its tensors."""
     work = model.clone()
     twins = dict(zip(model.graph.values, work.graph.values, strict=True))
     for value, numbers in formats.items():
@@ -45,8 +45,7 @@ def is_constant(value: Value) -> bool:
 
 def _code(graph: Graph, value: Value, numbers: Minifloat) -> None:
     """Replace a constant by its minifloats in all operators that multiply it."""
-    data = value.data
-    assert data is not None, "a constant has contents"
+    data = value.contents
     users = [use for use in value.users if value in multiplied(use.op)]
     new = _decoded if data.nbytes - numbers.bytes(data.shape) >= _WORTH else _rounded
     read_instead(graph, users, value, new(graph, value.name, data, numbers), value.name)

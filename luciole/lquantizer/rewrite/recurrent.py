@@ -23,11 +23,11 @@ CELL_BITS = (-15, -9)
 GATE = Affine.single(2.0**-12, 0, INT16)
 """A gate before its activation, where that is not normalized."""
 NORM = 2.0**-10
-"""What a step of a bias behind a normalization is, in steps of its coefficients."""
+"""The step of a bias behind a normalization, in steps of its coefficients."""
 
 
 def scale_of_cells(low: float, high: float) -> Affine:
-    """Choose the scale of cells, a power of two, for what they reach."""
+    """Choose the scale of cells, a power of two, by their range."""
     reach = max(-low, high, 2.0**-32)
     exponent = np.clip(np.ceil(np.log2(reach / 2**15)), *CELL_BITS)
     return Affine.single(float(2.0**exponent), 0, INT16)

@@ -31,8 +31,8 @@ States = dict[int, tuple[float, Candidate]]
 
 @dataclass(frozen=True)
 class Sum:
-    """A candidate, what its layers alone lose together, and what they add to the float network's
-    bytes and microseconds.
+    """A candidate, the sum of its layers' losses, and its bytes and microseconds beyond the float
+    network's.
     """
 
     candidate: Candidate
@@ -40,12 +40,12 @@ class Sum:
     bytes: int
     us: float
     costs: Mapping[str, float] = field(default_factory=dict)
-    """What they add on other devices, by their names."""
+    """Their costs on other devices, by the devices' names."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """What each gene of a space is under each of its options, all else float."""
+    """The figures of each gene of a space under each of its options, all else float."""
 
     space: Space
     rows: Sequence[Mapping[str, Alone]]
@@ -58,13 +58,13 @@ class Table:
         return cls(space, rows)
 
     def sum(self, candidate: Candidate) -> Sum:
-        """Add up what a candidate's genes are."""
+        """Add up the figures of a candidate's genes."""
         chosen = [row[option] for row, option in zip(self.rows, candidate, strict=True)]
         loss, us = sum(one.loss for one in chosen), sum(one.us for one in chosen)
         return Sum(candidate, loss, sum(one.bytes for one in chosen), us, _costs(chosen))
 
     def pruned(self, objectives: Sequence[str]) -> list[tuple[str, ...]]:
-        """List each gene's options without those that another one is nowhere worse than."""
+        """List each gene's options without those that another one dominates."""
         return [_pruned(row, objectives) for row in self.rows]
 
     def front(self, objectives: Sequence[str]) -> list[Sum]:
@@ -80,13 +80,13 @@ class Table:
         return sorted((sums[i] for i in undominated(values)), key=lambda one: one.bytes)
 
     def _prices(self, name: str) -> list[float]:
-        """Make prices of a microsecond, or of what a device counts, in units of loss."""
+        """Return prices of a microsecond, or of a device's unit, in units of loss."""
         most = sum(max(one.loss for one in row.values()) for row in self.rows)
         time = sum(max(abs(time_of(one, name)) for one in row.values()) for row in self.rows) or 1.0
         return [float(price) * most / time for price in _PRICES]
 
     def _exact(self, name: str, price: float) -> list[Candidate]:
-        """Extend the best candidates of each size gene by gene, and drop what is dominated."""
+        """Extend the best candidates of each size gene by gene, and drop dominated ones."""
         states: States = {0: (0.0, ())}
         for row in self.rows:
             steps = {
@@ -104,7 +104,7 @@ def values_of(one: Sum, objectives: Sequence[str]) -> tuple[float, ...]:
 
 
 def time_of(one: Sum | Alone, objective: str) -> float:
-    """Read the microseconds measured here, or what "latency:NAME" asks for of a device."""
+    """Read the microseconds measured here, or those of the device in "latency:NAME"."""
     return one.us if objective == LATENCY else one.costs[objective.removeprefix(ON_DEVICE)]
 
 
@@ -176,8 +176,8 @@ def _pruned(row: Mapping[str, Alone], objectives: Sequence[str]) -> tuple[str, .
 
 
 def _grown(states: States, steps: Mapping[str, tuple[int, float]]) -> States:
-    """Extend each candidate by each option, what that adds to its size and its loss; the best one
-    of each size is left.
+    """Extend each candidate by each option with its size and loss; the best one of each size is
+    left.
     """
     grown: States = {}
     for size, (loss, candidate) in states.items():

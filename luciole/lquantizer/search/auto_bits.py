@@ -31,7 +31,7 @@ BYTES, NIBBLES = str(Integers(8, None)), str(Integers(4, None))
 """
 _LEVELS = tuple(str(Levels(bits, inputs)) for bits in (1, 2, 3, 4) for inputs in (4, 8))
 OPTIONS = (*_LEVELS, BYTES, NIBBLES)
-"""What layers may be: inputs of fewer bits take no fewer bytes worth mentioning."""
+"""Options of layers: inputs of fewer bits take no fewer bytes worth mentioning."""
 _GOALS = (ACCURACY, SIZE)
 _FITS = 4
 """Whole fits for a size, at the most."""
@@ -41,7 +41,7 @@ _POINTS = 24
 
 @dataclass
 class Widths:
-    """A network, what its layers lose under each option, and the allocations worth a fit."""
+    """A network, the losses of its layers under each option, and the allocations worth a fit."""
 
     bench: Bench
     table: Table
@@ -144,7 +144,7 @@ def _largest(widths: Widths, front: list[Sum], target: int) -> Result | None:
 
 
 def _place(front: list[Sum], room: int) -> int:
-    """Find the last allocation that fits into so many bytes, else the first."""
+    """Find the last allocation that fits into some bytes, else the first."""
     return max((n for n, one in enumerate(front) if one.bytes <= room), default=0)
 
 

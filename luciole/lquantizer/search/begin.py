@@ -195,7 +195,7 @@ def _write(folder: Path, files: Iterable[FrontFile], storage: Storage, stage: St
 
 
 def write_front(folder: Path, files: Iterable[tuple[FrontFile, bytes, Mapping[str, Any]]]) -> None:
-    """Write models and configs, all of them or none, and remove what is of a front before."""
+    """Write models and configs, all of them or none, and remove the files of an earlier front."""
     names = set()
     with filling(folder) as fill:
         for file, model, config in files:

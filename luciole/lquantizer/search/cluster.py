@@ -26,9 +26,9 @@ _PATIENCE = 30
 _AGE = 1.0
 """Seconds for which a count of threads holds."""
 _GONE = (OSError, asyncio.TimeoutError, asyncio.CancelledError, concurrent.futures.CancelledError)
-"""What Dask raises where a scheduler does not answer."""
+"""Exceptions of Dask where a scheduler does not answer."""
 _KEPT: dict[str, Work] = {}
-"""What evaluates tasks in this process, by the digest of what it was made from: the last one."""
+"""The evaluator of tasks in this process, the last one, by the digest of its materials."""
 
 
 class Cluster:

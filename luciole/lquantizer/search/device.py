@@ -35,8 +35,8 @@ Dims = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Cost:
-    """What a kind of operator costs in a width: ``call``, for each element of its first operand
-    ``input``, for each that it gives ``output``, for each product that it adds up ``mac``.
+    """The cost of a kind of operator in a width: ``call``, for each element of its first operand
+    ``input``, for each of its results ``output``, for each product that it adds up ``mac``.
     """
 
     call: float = 0.0
@@ -132,7 +132,7 @@ class Devices:
         return [op for op in self.ops.values() if weight_constant(op) is weights]
 
     def allowed(self, space: Space, say: Callable[[str], None]) -> Space:
-        """Leave out the options that some device has no cost for, and say so.
+        """Leave out the options for which some device has no cost, and report them.
 
         Raises QuantizeError for a layer that has none left.
         """

@@ -54,7 +54,7 @@ class Alone:
     us: float = 0.0
     way: str = ""
     costs: Mapping[str, float] = field(default_factory=dict)
-    """What it costs more on other devices, by their names."""
+    """Its costs beyond the float layer's on other devices, by their names."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Bench:
     metric: Metric | None = None
 
     def __post_init__(self) -> None:
-        """Run the float network on what judges."""
+        """Run the float network on the judges."""
         self.judge = Judge(self.model, self.judges, self.metric)
         self.float_times = (
             None if self.clock is None else self.clock(self.model, self.judges.records)
@@ -98,7 +98,7 @@ class Bench:
 
     @property
     def few_records(self) -> Records:
-        """The records that candidates are told apart on."""
+        """The records by which candidates are compared."""
         return {name: array[: self.few] for name, array in self.records.items()}
 
     def alone(self, layer: str, options: Sequence[str]) -> list[Alone]:
@@ -187,7 +187,7 @@ class Bench:
 
 @dataclass
 class _Layers:
-    """The float network prepared for the fit, and what each of its layers aims at."""
+    """The float network prepared for the fit, and the targets of its layers."""
 
     prepared: Preparation
     aims: Mapping[Op, Aim]

@@ -45,7 +45,7 @@ class Finish:
 
     @property
     def stage(self) -> str:
-        """What a storage calls it; ``parse`` reads it."""
+        """Its name in a storage; ``parse`` reads it."""
         return f"finetune:{self.epochs}{',mirror' if self.mirror else ''}" if self.epochs else FIT
 
 

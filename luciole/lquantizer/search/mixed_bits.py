@@ -35,7 +35,7 @@ from luciole.lquantizer.search.sensitivity import Trials
 from luciole.lquantizer.whole.integers import quantize_uniform
 
 LADDER = (NIBBLES, BYTES, Integers(8, 16), FLOAT)
-"""What a layer may be, from the least to the most."""
+"""Formats of a layer, from the smallest to the largest."""
 _DROP = 1.0
 """Points that are allowed unless it is said."""
 _TRIES = 6
@@ -76,7 +76,7 @@ def quantize_mixed_bits(
 
 @dataclass
 class _Search:
-    """A network, what it was learned from, who judges it, and the best that was found so far."""
+    """A network, the records that teach and judge it, and the best allocation so far."""
 
     trials: Trials
     options: UniformOptions
@@ -102,7 +102,7 @@ class _Search:
         return cls(trials, plain, target, track)
 
     def attempt(self, allocation: Allocation) -> float:
-        """Quantize the network so, and return what that loses."""
+        """Quantize the network by an allocation, and return its loss."""
 
         def choices(graph: Graph) -> Mapping[Op, Chosen]:
             return around(graph, allocation)
@@ -154,7 +154,7 @@ class _Search:
         return self.trials.judge.judge(self.trials.network(schemes, schemes)).drop
 
     def finished(self) -> Result:
-        """Return the network that was found, with what it was chosen by."""
+        """Return the best network, with the figures that it was chosen by."""
         chosen = self.best or self.last
         assert chosen is not None, "something was tried"
         result, lost = chosen

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Objectives = NDArray[np.float64]
-"""What is to be small: [candidates, objectives]."""
+"""Figures to minimise: [candidates, objectives]."""
 Indices = NDArray[np.intp]
 Genes = tuple[Hashable, ...]
 _TRIES = 1000
@@ -85,7 +85,7 @@ def best(objectives: Objectives, count: int) -> Indices:
 
 
 def spread(objectives: Objectives, count: int) -> Indices:
-    """Thin a front [n, m] to so many candidates: the most crowded one goes, again and again."""
+    """Thin a front [n, m] to ``count`` candidates: the most crowded one goes, again and again."""
     kept = np.arange(len(objectives))
     while len(kept) > count:
         kept = np.delete(kept, crowding(objectives[kept]).argmin())
@@ -129,7 +129,7 @@ def anything(genes: Genes) -> bool:
 
 @dataclass
 class Nsga2:
-    """A search over tuples of genes that is asked for candidates and told their objectives.
+    """A search over tuples of genes: ``ask`` draws candidates, ``tell`` takes their objectives.
 
     ``choices`` says what each gene may be; the candidates of ``start`` come first. ``mutation`` is
     the chance of each gene to be drawn anew, None for one in the number of genes; with ``single``

@@ -87,12 +87,12 @@ class SearchOptions:
 
     @cached_property
     def read_devices(self) -> list[Device]:
-        """The devices, as their files say. Raises QuantizeError for one that cannot be read."""
+        """The devices of the files. Raises QuantizeError for one that cannot be read."""
         return [read_device(source) for source in self.devices]
 
     @property
     def finishing(self) -> Finish:
-        """What follows the full fit. Raises QuantizeError for what there is not."""
+        """The step after the full fit. Raises QuantizeError for an unknown one."""
         return Finish.parse(self.finish)
 
     @property

@@ -23,7 +23,7 @@ class FrontFile:
     config: Path
     found: Found
     options: dict[str, str]
-    """What each layer is, by its name."""
+    """Each layer's option, by its name."""
 
     @property
     def viewer(self) -> Path:
@@ -56,7 +56,7 @@ class SearchResult:
     unreached: int = 0
     """Networks that a search begins with, but for its budget."""
     unit: str = ""
-    """What drops count; empty where nobody asked for them."""
+    """The unit of drops; empty where nobody asked for them."""
 
     def hypervolumes(self) -> list[float]:
         """Measure after each evaluation the dominated share of the box up to the float network's

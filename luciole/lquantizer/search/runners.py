@@ -11,11 +11,11 @@ from typing import Any, Protocol
 from luciole.lquantizer.errors import QuantizeError
 
 Task = Mapping[str, Any]
-"""What to evaluate, in plain values: under a kilobyte for networks of some tens of layers."""
+"""An evaluation in plain values: under a kilobyte for networks of some tens of layers."""
 Work = Callable[[Task], Any]
 """Evaluates a task."""
 Begin = Callable[[], Work]
-"""Makes what evaluates tasks, once in each worker: it is sent there, so it can be pickled."""
+"""Makes the evaluator of tasks, once in each worker: it is sent there, so it can be pickled."""
 
 
 class LostError(QuantizeError):

@@ -56,7 +56,7 @@ _TIED = tuple(str(Levels(bits, bits)) for bits in (1, 2, 3, 4))
 
 @dataclass(frozen=True)
 class Materials:
-    """What a worker needs to evaluate tasks: a model's bytes, and who reads and writes such; the
+    """Materials of a worker: a model's bytes, and the functions that read and write models; the
     records layers are fitted to, and others that judge.
     """
 
@@ -70,7 +70,7 @@ class Materials:
     seed: int = 0
     few: int = 100
     training: Records | None = None
-    """What a front is fine-tuned on: all records that do not judge; None where it is not."""
+    """Records for fine-tuning a front: all that do not judge; None where it is not fine-tuned."""
     metric: Metric | None = None
 
     def __call__(self) -> Evaluator:
@@ -126,7 +126,7 @@ class Evaluator:
 
 @dataclass(frozen=True)
 class Goal:
-    """What is to be small or kept, and the bounds that files must keep to."""
+    """Objectives, and the bounds that files must keep to."""
 
     objectives: tuple[str, ...] = (ACCURACY, SIZE)
     max_size: int | None = None
@@ -134,7 +134,7 @@ class Goal:
     devices: tuple[str, ...] = ()
     """Names of devices whose costs may be objectives."""
     target_drop: float | None = None
-    """What files may lose, in the unit of who judges."""
+    """The most that files may lose, in the judge's unit."""
 
     def __post_init__(self) -> None:
         """Refuse unknown objectives."""
@@ -179,11 +179,11 @@ class Found:
     us: float
     agreement: float | None
     drop: float | None = None
-    """What it loses in the unit of who judges."""
+    """Its loss in the judge's unit."""
     costs: Mapping[str, float] = field(default_factory=dict)
-    """What it costs on other devices, or what else is counted of it, by name."""
+    """Its costs on other devices, or other figures of it, by name."""
     before: Found | None = None
-    """What it was before it was fine-tuned."""
+    """Its figures before it was fine-tuned."""
 
     @property
     def sum(self) -> Sum:
@@ -197,9 +197,9 @@ class Found:
 
 @dataclass
 class Searched:
-    """What was found: evaluations in their order and the greedy networks among them; fitted in full
-    the uniform networks that no other uniform one beats, and the front, from the smallest to the
-    largest, as files.
+    """Results of a search: evaluations in their order and the greedy networks among them; fitted in
+    full the uniform networks that no other uniform one beats, and the front, from the smallest to
+    the largest, as files.
     """
 
     evaluated: list[Found]
@@ -356,7 +356,7 @@ class Search:
         return bisected(sorted(kept, key=lambda one: -one.loss))
 
     def _unreached(self) -> int:
-        """Count the networks to begin with that the budget left out, and say so."""
+        """Count the first networks that the budget left out, and report them."""
         done = {candidate for candidate, _ in self.storage.found("shortened")}
         done |= set(self.storage.in_state("shortened", "failed"))
         start = self._start()
@@ -461,7 +461,7 @@ class Search:
 
 @dataclass
 class _Progress:
-    """What is told as evaluations end."""
+    """Reports evaluations as they end."""
 
     search: Search
     evolution: Nsga2

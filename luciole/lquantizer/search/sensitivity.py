@@ -62,8 +62,8 @@ class Lost:
 
 @dataclass(frozen=True)
 class LayerSensitivity:
-    """What is lost with only one layer on integers, with only its weights, with only the tensors
-    that it reads and gives, and with all layers but it.
+    """Losses with only one layer on integers, with only its weights, with only its operands and
+    results, and with all layers but it.
     """
 
     name: str
@@ -123,8 +123,8 @@ def _text(loss: Lost) -> str:
 
 @dataclass
 class Trials:
-    """A float network ready to be quantized, the records that it is learned from, what is known of
-    it, and who judges.
+    """A float network ready to be quantized, the records that teach and judge it, and its known
+    ranges and integers.
     """
 
     work: Model

@@ -82,7 +82,7 @@ class Space:
         return [gene.options for gene in self.genes]
 
     def uniform(self, option: str, ends: str | None = None) -> Candidate | None:
-        """Give every layer one option, and those that are spared by default another; None where
+        """Give every layer one option, and layers that are spared by default another; None where
         they do not all have it.
         """
         asked = [ends if ends and gene.is_end else option for gene in self.genes]
@@ -99,7 +99,7 @@ class Space:
         return {name: option for gene, option in pairs for name in gene.layers}
 
     def learned(self, candidate: Candidate) -> list[str]:
-        """List the layers that get learned levels, one for those that share their weights."""
+        """List the layers that get learned levels, one of each group that shares weights."""
         pairs = zip(self.genes, candidate, strict=True)
         return [name for gene, option in pairs if is_learned(option) for name in gene.measured]
 

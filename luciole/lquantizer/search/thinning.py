@@ -23,7 +23,7 @@ def largest(
     count: int,
     needs: Sequence[NDArray[np.bool_]] = (),
 ) -> Indices:
-    """Thin a front [n, m] to so many candidates that dominate nearly the most within a reference
+    """Thin a front [n, m] to ``count`` candidates that dominate nearly the most within a reference
     point [m]: again and again the one goes without which the hypervolume shrinks least.
 
     Each of ``needs`` [n] says who meets it: the last one who does goes only when all others are
@@ -38,7 +38,7 @@ def largest(
 
 
 def _few(objectives: Objectives, count: int, needed: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Begin with those that are not too crowded, and for each need the first who meets it."""
+    """Begin with the less crowded candidates, and for each need the first one that meets it."""
     stays = np.zeros(len(objectives), bool)
     stays[spread(objectives, count + _MOST)] = True
     stays[[int(need.argmax()) for need in needed if need.any()]] = True

@@ -12,8 +12,8 @@ from luciole.lquantizer.search.search import Found, Search, Searched, candidate_
 
 
 def finish_front(search: Search, runner: Runner, searched: Searched, finish: Finish) -> Searched:
-    """Fine-tune a front's networks that are not yet, and keep of them those that none beats; what
-    each was before is ``Found.before``.
+    """Fine-tune a front's networks that are not yet, and keep of them those that none beats; their
+    figures before are ``Found.before``.
     """
     stage, start = finish.stage, {one.candidate: one for one in searched.front}
     known = {candidate for candidate, _ in search.storage.found(stage)}

@@ -33,7 +33,7 @@ class _Worker:
 
 @dataclass
 class Workers:
-    """So many processes, one thread each. ``notice`` is told in a line of each that dies."""
+    """Processes, one thread each. ``notice`` gets a line for each that dies."""
 
     capacity: int
     begin: Begin
@@ -105,7 +105,7 @@ class Workers:
             self._ended.append(told)
 
     def _replace(self, connection: Connection, worker: _Worker) -> None:
-        """Start another worker, which does again what the dead one was at."""
+        """Start another worker, which repeats the dead one's task."""
         worker.process.join()
         del self._crew[connection]
         code, task = worker.process.exitcode, worker.task

@@ -22,8 +22,8 @@ _INFORMATION, _NOW, _BEST = "information", "now/", "best/"
 
 @dataclass
 class State:
-    """What there is after an epoch: the present state, the best one, the history, and what the
-    usual learning rates are multiplied by.
+    """The state after an epoch: the present one, the best one, the history, and the factor of the
+    usual learning rates.
 
     The step follows from the number of epochs, and so does the order of the records.
     """

@@ -40,7 +40,7 @@ class Head:
         return numbers if self.scale == 1.0 else numbers * self.scale
 
     def scoring(self, is_probability: bool) -> Head:
-        """Take an output for one that scores classes, as labels say."""
+        """Return a head that scores classes, as labels ask for."""
         return (
             self if self.is_logits else replace(self, is_logits=True, is_probability=is_probability)
         )
@@ -48,13 +48,13 @@ class Head:
 
 @dataclass(frozen=True)
 class Pair:
-    """What the student computes and what the teacher computes in its place."""
+    """An output of the student and the teacher's in its place."""
 
     student: Head
     teacher: Head
 
     def scoring(self, is_probability: bool) -> Pair:
-        """Take both for outputs that score classes."""
+        """Return a pair of outputs that score classes."""
         return Pair(self.student.scoring(is_probability), self.teacher.scoring(is_probability))
 
 

@@ -14,8 +14,8 @@ def exported(
     learned: Sequence[tuple[Sequence[LQOp], TrainableParameters]],
     floats: Mapping[Value, Array],
 ) -> Model:
-    """Clone the student with what layers learned (together, where they share it) and trained
-    constants of float layers.
+    """Clone the student with the learned parameters of layers (together, where they share them) and
+    trained constants of float layers.
 
     Codes are encoded again from the shadow weights; everything else of the model stays.
     """

@@ -114,7 +114,7 @@ class FoldedWeights(RoundedWeights):
         return self._gamma * (y - mean) / tf.sqrt(variance + self._epsilon) + self._beta
 
     def _exact(self, x: Tensor, weights: Tensor) -> Tensor:
-        """Bring the result from long-run statistics to those of the batch."""
+        """Correct the result from long-run statistics to those of the batch."""
         tf = self._tf
         shape, order = self.weights.layout()
         floats = tf.transpose(tf.reshape(self.latents, shape), order)

@@ -21,7 +21,7 @@ from luciole.ir.names import called, names_of
 from luciole.lquantizer.errors import QuantizeError
 
 _SOME = 2
-"""Records that are run to see what an output is."""
+"""Records that are run to see the shape and numbers of an output."""
 
 
 @dataclass(frozen=True)

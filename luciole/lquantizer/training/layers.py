@@ -24,7 +24,7 @@ _BASES = ("weight_basis", "input_basis")
 
 
 class Trained(NamedTuple):
-    """A variable, what it is, its learning rate in a unit that is one number or broadcasts, and
+    """A variable, its name, its learning rate in a unit that is one number or broadcasts, and
     whether codes follow from it.
     """
 

@@ -21,7 +21,7 @@ class NarrowSettings(UniformSettings):
     norm_momentum: float = 0.9
     """Long-run statistics move to each batch's by 1 minus this."""
     freeze_norms: float = 1.0
-    """Share of the steps after which long-run statistics stay, and are what normalizes."""
+    """Share of the steps after which long-run statistics stay, and normalize."""
     round_tensors: bool = True
     """Whether tensors between layers are rounded while training, once the delay is over."""
 

@@ -27,15 +27,15 @@ class Adam:
         self._factors = {chooses: tf.Variable(1.0) for chooses in (False, True)}
 
     def slow_down(self, factor: float) -> None:
-        """Multiply the rates of what chooses codes by a factor, all others by its square root:
-        weights that go over to another level all at once are what a network stands least.
+        """Multiply the rates of variables that choose codes by a factor, all others by its square
+        root: weights that go over to another level all at once harm a network most.
         """
         self._factors[True].assign(factor)
         self._factors[False].assign(math.sqrt(factor))
 
     @property
     def variables(self) -> list[Tensor]:
-        """What is trained."""
+        """The trained variables."""
         return [t.variable for t in self.trained]
 
     def apply(self, gradients: Sequence[Tensor], schedule: Tensor) -> None:
@@ -89,12 +89,12 @@ class Adam:
         return {f"value:{t.name}": t.variable.numpy() for t in self.trained}
 
     def restore_values(self, values: Mapping[str, Array]) -> None:
-        """Take over what ``values`` gave, and leave the moments."""
+        """Restore the variables from a result of ``values``, and leave the moments."""
         for trained in self.trained:
             trained.variable.assign(values[f"value:{trained.name}"])
 
     def restore(self, state: Mapping[str, Array]) -> None:
-        """Take over what ``state`` gave."""
+        """Restore variables and moments from a result of ``state``."""
         for trained, first, second in zip(self.trained, self.first, self.second, strict=True):
             parts = {"value": trained.variable, "first": first, "second": second}
             for kind, variable in parts.items():

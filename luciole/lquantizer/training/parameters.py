@@ -122,8 +122,8 @@ def _into_cells(target: Array, levels: Array, index: Array, margin: float) -> Ar
 
 
 def together(graph: Graph) -> list[list[LQOp]]:
-    """List operators with learned levels, those together that share all that is learned: the steps
-    of an unrolled recurrent layer do. Raises QuantizeError when there is none.
+    """Group operators with learned levels by the parameters that they share: the steps of an
+    unrolled recurrent layer do. Raises QuantizeError when there is none.
     """
     groups: dict[tuple[Value | float | None, ...], list[LQOp]] = {}
     for op in trained_ops(graph):

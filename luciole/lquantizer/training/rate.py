@@ -12,7 +12,7 @@ from collections.abc import Callable
 STEPS = 100
 """Steps of a trial at the most."""
 SHARE = 4
-"""A trial is at most one part in so many of the whole training."""
+"""A trial is at most this fraction of the whole training, 1 / SHARE."""
 CLASSES_MAY_LOSE = 0.3
 """Share of the loss that a trial may add where classes are told apart, which are told better long
 before the loss is back. A hundred steps favour low rates: a training wins more back than they show

@@ -28,7 +28,7 @@ images, has 67.2 % where they stay as they are, 69.3 % at 3e-5, 70.2 % at 3e-4."
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """What every training takes. Learning rates fall to 0 along half a cosine."""
+    """Settings of every training. Learning rates fall to 0 along half a cosine."""
 
     batch: int | None = None
     """Records in a batch; when not given, as many as make 300 steps an epoch, 32 to 100."""
@@ -117,7 +117,7 @@ class FinetuneSettings(TrainingSettings):
     """Whether weights and biases of layers that stayed float are trained too."""
 
     def rate(self, bits: int) -> float:
-        """Give the learning rate of what has this many bits."""
+        """Return the learning rate of parameters with this many bits."""
         if self.learning_rate is not None:
             return self.learning_rate
         return RATES[min(bits, len(RATES)) - 1]
@@ -195,7 +195,7 @@ class FinetuneResult:
     trained: int = 0
     judges_are_new: bool = True
     proof: Proof | None = None
-    """What the model's file does beside the teacher; None where nobody asked."""
+    """Verdict on the model's file beside the teacher; None where nobody asked."""
 
     @property
     def gained(self) -> bool:

@@ -69,7 +69,7 @@ def reshape(tf: TensorFlow, op: Reshape, x: Tensor, shape: Tensor | None) -> Ten
 
 
 def _reshaped_records(tf: TensorFlow, x: Tensor, old: int, target: Sequence[int]) -> Tensor:
-    """Reshape each record of what has them along an axis, given the wanted shape for one."""
+    """Reshape each record of a tensor that has them along an axis to a target shape."""
     known = [1 if n is None else n for n in x.shape]
     extents = [n or 1 for n in reshaped(tuple(known), target)]
     new = _place_of_records(known, extents)

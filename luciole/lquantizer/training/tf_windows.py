@@ -17,7 +17,7 @@ from luciole.schema.enums import ActivationFunctionType, Padding
 
 
 class Sliding(Protocol):
-    """What all convolutions say of their windows."""
+    """The windows of all convolutions."""
 
     padding: Padding
     stride_w: int

@@ -182,7 +182,7 @@ def _identity(trainer: Trainer, batches: Batches, epochs: int) -> dict[str, str]
 
 
 class _Run:
-    """The epochs of one fine-tuning, and what is kept of them."""
+    """The epochs of one fine-tuning, and the states that are kept of them."""
 
     def __init__(
         self,

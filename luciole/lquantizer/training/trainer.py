@@ -82,7 +82,7 @@ class Trainer(ABC):
         return sum(int(np.prod(variable.shape)) for variable in self.adam.variables)
 
     def prepare(self, step: int, steps: int) -> Array:
-        """Make ready for a step of so many, or for judging; returns its ``schedule``."""
+        """Prepare a step out of ``steps``, or judging; returns its ``schedule``."""
         cycle = -(-steps // (self.options.restarts + 1))
         if step % cycle == 0 and 0 < step < steps:
             self.adam.forget()
@@ -121,8 +121,8 @@ class Trainer(ABC):
     def shares(
         self, numbers: Sequence[Array], targets: Sequence[Array], labels: Array
     ) -> tuple[float | None, float | None]:
-        """Count the share of answers that are the teacher's, a mean over outputs that score
-        classes, and of those that are the labels; None where there are none.
+        """Count the share of answers that equal the teacher's, a mean over outputs that score
+        classes, and the share that equals the labels; None where there are none.
         """
         pairs = zip(self._pairs, numbers, targets, strict=True)
         same = [agreement(own, other) for pair, own, other in pairs if pair.student.is_logits]

@@ -68,7 +68,7 @@ class Thresholds:
         self.variable.assign(self._tf.clip_by_value(self.variable * sign, low, high) * sign)
 
     def follow(self, low: Tensor, high: Tensor, share: Tensor) -> None:
-        """Move by a share toward what a batch's limits are."""
+        """Move by a share toward a batch's limits."""
         tf = self._tf
         seen = [
             tf.reduce_max(tf.stack([side / factor for side, factor in pairs]))

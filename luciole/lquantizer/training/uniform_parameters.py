@@ -102,7 +102,7 @@ class _Ties:
 
 
 def tied_tensors(graph: Graph) -> list[TiedTensors]:
-    """List the tensors that QUANTIZE operators round, those together that operators want so."""
+    """List the tensors that QUANTIZE operators round, grouped where operators tie them."""
     ties = _Ties()
     for op in graph.ops:
         if isinstance(op, Quantize):

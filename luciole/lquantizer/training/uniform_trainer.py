@@ -31,7 +31,7 @@ from luciole.lquantizer.training.uniform_parameters import (
 from luciole.lquantizer.training.uniform_settings import UniformSettings
 
 _BIASES_FACTOR = 0.05
-"""Biases, in units of the width of what their layer gives, learn at this share of the rate."""
+"""Biases, in units of the width of their layer's result, learn at this share of the rate."""
 
 
 class UniformTrainer(Trainer):
@@ -98,7 +98,7 @@ class UniformTrainer(Trainer):
 
     @property
     def count(self) -> int:
-        """How many numbers are trained, those that follow batches left out."""
+        """The number of trained numbers, those that follow batches left out."""
         follow = self._thresholds if self.settings.momentum is not None else []
         return super().count - sum(len(t.start) for t in follow if t.tied.is_free)
 
@@ -111,7 +111,7 @@ class UniformTrainer(Trainer):
             yield Trained("bias", variable, self.settings.rate * _BIASES_FACTOR, width)
 
     def prepare(self, step: int, steps: int) -> Array:
-        """Switch on what rounds and what follows, too."""
+        """Switch on rounding and following, too."""
         choice = self.settings
         if choice.delay:
             self._rounds.assign(float(step >= choice.delay * steps))
@@ -169,7 +169,7 @@ def _as_it_is(x: Tensor) -> Tensor:
 
 
 def _width(op: Op) -> float:
-    """Find the distance of the limits of what a layer gives; 1 where it is not rounded."""
+    """Return the distance of the limits of a layer's result; 1 where it is not rounded."""
     for use in op.results[0].users:
         affine = affine_of(use.op.output) if isinstance(use.op, Quantize) else None
         if affine is not None:

@@ -29,7 +29,7 @@ def sizes(array: Array, axis: int) -> Array:
 
 
 def of_weights(means: Array) -> Array:
-    """Make units of weights of such mean sizes."""
+    """Make units of weights of the given mean sizes."""
     return means / np.float32(_MEAN_WEIGHT)
 
 

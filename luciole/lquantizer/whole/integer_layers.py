@@ -62,15 +62,15 @@ _LEARNED_FROM = 400
 
 @dataclass(frozen=True)
 class Walked:
-    """What was learned: how close each layer is, the float weights [o, n] that its codes stand
-    for, by the name of its operator, and which operators compute with integers.
+    """Results of a walk: reports of layers, the float weights [o, n] of their codes, by the name of
+    the operator, and the operators that compute with integers.
     """
 
     reports: dict[Op, LayerReport]
     latents: dict[str, Array]
     integers: set[Op]
     lost: dict[Op, str] = field(default_factory=dict)
-    """Operators that could compute with integers, but would lose what they do, and why."""
+    """Operators that could compute with integers, but would lose too much, and the reasons."""
 
 
 def walk(
@@ -102,7 +102,7 @@ def round_plainly(
     work: Model, records: Records, schemes: Mapping[Op, Scheme], options: UniformOptions, batch: int
 ) -> set[Op]:
     """Round the tensors around the operators that have ``schemes``, and layers' weights to the
-    nearest integers, as ``walk`` does, but without a look at what layers give. Returns the
+    nearest integers, as ``walk`` does, but without learning from layers' results. Returns the
     operators that can compute with integers.
     """
     known = Known(Limits(options), batch=batch)
@@ -113,9 +113,9 @@ def round_plainly(
 
 @dataclass
 class Known:
-    """What is known of a network: what its tensors' integers reach, the integers of each layer, by
-    its name and the bits of a weight, what rounding did to tensors the last time, and how many
-    records can run at once.
+    """Known facts of a network: the ranges of its tensors' integers, the integers of each layer, by
+    its name and the bits of a weight, reports of the last rounding of tensors, and the number of
+    records that can run at once.
     """
 
     limits: Limits
@@ -219,7 +219,7 @@ def assemble(
     known: Known,
 ) -> None:
     """Round the tensors around operators that have ``schemes``, and the weights of layers that have
-    some, to what is known of them: nothing is learned.
+    some, to the known ranges and integers: nothing is learned.
     """
     graph, names = work.graph, {op: op.name for op in weights}
     known.round(graph, schemes, {})
@@ -232,7 +232,7 @@ def assemble(
 
 @dataclass
 class _Learning:
-    """A network on its way, what is to be learned of it, and what was."""
+    """A half-finished network, the jobs that are left, and the results."""
 
     work: Model
     network: Network
@@ -282,8 +282,8 @@ class _Learning:
         return _count(None if self.network.front is None else self.network.front.records)
 
     def aims(self, progress: Progress) -> dict[Op, Aim]:
-        """Take rows of what layers aim at, of branches as far as integers reach by intent: no layer
-        makes up for what is cut off.
+        """Take rows of layers' targets, of branches as far as integers reach by intent: no layer
+        makes up for numbers that are cut off.
         """
         return {
             op: self._cut(op, aim) for op, aim in self.network.aims(self.jobs, progress).items()

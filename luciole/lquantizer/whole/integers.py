@@ -124,7 +124,7 @@ def _whole(model: Model, options: UniformOptions) -> Choices:
 
 
 def _choices(options: UniformOptions) -> Choices:
-    """Choose as the options say."""
+    """Return the choices of the options."""
     if options.per_operator is not None:
         return options.per_operator.choices
     return everywhere(chosen_format(options.scheme))

@@ -81,7 +81,7 @@ def quantize_records(
 
 @dataclass
 class _Layer:
-    """What took the place of layers that share their weights: operators, and their results."""
+    """The operators that replaced layers which share their weights, and their results."""
 
     job: Job[Choice]
     ops: list[Op]
@@ -108,7 +108,7 @@ class _Written:
     layers: dict[str, _Layer] = field(default_factory=dict)
 
     def add(self, job: Job[Choice], problem: LayerProblem, learned: LearnedLayer) -> None:
-        """Replace a job's layers by what was learned."""
+        """Replace a job's layers by learned ones."""
         ops, results = replaced(self.prepared.groups[job.name].ops, problem, learned)
         report = _report(job, problem, learned, ops[0])
         report.bytes_before = self.prepared.sizes[job.name]

@@ -91,8 +91,8 @@ def _unrolled(graph: Graph) -> list[str]:
 def _split(
     graph: Graph, records: Records | None, labels: Array | None, options: MinifloatOptions
 ) -> Split:
-    """Part records into those that scales are learned from and those that judge bits; where only
-    one of the two is asked for, all are of it.
+    """Part records into those that teach scales and those that judge bits; where only one of the
+    two is asked for, all are of it.
     """
     if records is None:
         raise QuantizeError("minifloats are scaled, and their bits searched, on data: give some")

@@ -19,8 +19,8 @@ from luciole.lquantizer.network.minifloats import Chosen, Part
 EXPONENTS, _MANTISSAS = (5, 4, 3, 2), (7, 6, 5, 4, 3, 2)
 """Bits that are tried."""
 _HOPELESS = 20.0
-"""Points beyond what is asked for, after which fewer bits of mantissa are not tried; none where a
-metric says in its own unit what is lost."""
+"""Points beyond the target, after which fewer bits of mantissa are not tried; none where a metric
+has a unit of its own."""
 
 Everywhere = Callable[[Minifloat], Chosen]
 """Gives all parts of a network the same bits."""
@@ -28,7 +28,7 @@ Everywhere = Callable[[Minifloat], Chosen]
 
 @dataclass(frozen=True)
 class Tried:
-    """Bits that were tried, and what they lose, in the unit of the judge."""
+    """Bits that were tried, and their losses in the unit of the judge."""
 
     exponent: int
     mantissa: int
@@ -71,8 +71,8 @@ def search(
 
 
 def narrowed(drop: Drop, chosen: Chosen, target: float, step: Progress) -> Chosen:
-    """Take bits of mantissa from single parts, those with most elements first, as long as at most
-    the target is lost.
+    """Take bits of mantissa from single parts, those with most elements first, as long as the loss
+    keeps to the target.
     """
     for part in sorted(chosen.parts, key=lambda part: -part.elements):
         for narrower, lost in taken_away(_narrower(chosen, part), drop, target):

@@ -177,7 +177,7 @@ def _computes_integers(op: Op) -> bool:
 
 
 def _entered(layer: LayerReport, done: Mapping[str, LayerReport]) -> LayerReport:
-    """Take over what became of a layer that learned levels left alone."""
+    """Take over the report of a layer that learned levels left alone."""
     if layer.skipped is None or layer.name not in done:
         return layer
     return replace(done[layer.name], name=layer.name, short=layer.short)

@@ -50,7 +50,7 @@ from luciole.lquantizer.network.poles import reason_of
 from luciole.lquantizer.network.real import real_network
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.report import LayerReport, Report
-from luciole.lquantizer.rewrite.integers import slot_of
+from luciole.lquantizer.rewrite.integers import slot_of, weight_slot
 from luciole.lquantizer.rewrite.one_moves import rescale_moved
 
 _RULE = "record_percentile:99"
@@ -114,7 +114,7 @@ def _checked(model: Model) -> Model:
 
 
 def _check_types(graph: Graph) -> None:
-    """Raise QuantizeError for an operator whose operands or results cannot be what they became."""
+    """Raise QuantizeError for an operator whose operands or results have impossible types."""
     for op in graph.ops:
         for sentence in wrong_operand_types(op):
             raise QuantizeError(f"ONE's numbers are not of what it reads: {sentence}")
@@ -155,17 +155,24 @@ def _quantize(
 def _round_weights(graph: Graph, kinds: Mapping[Op, Kind]) -> dict[Use, Coded]:
     """Round the weights of layers, in float; returns the integers of each."""
     rounded = {}
-    for op in (op for op in graph.ops if isinstance(op, _LAYERS)):
-        assert op.quant is not None, "layers say which operand is the weight"
-        slot, value = slot_of(op, op.quant.weight or "")
-        if value is None or value.data is None or not is_float(value):
-            continue
-        kind = kinds[op]
-        _check_finite(value)
-        coded = weights(value.data, kind.dtype, op.quant.axis if kind.by_channel else None)
-        _own(graph, Use(op, slot)).set_data(coded.values)
-        rounded[Use(op, slot)] = coded
+    for use, value in _float_weights(graph):
+        kind, axis = kinds[use.op], use.op.quantized_as.axis
+        coded = weights(value.contents, kind.dtype, axis if kind.by_channel else None)
+        _own(graph, use).set_data(coded.values)
+        rounded[use] = coded
     return rounded
+
+
+def _float_weights(graph: Graph) -> Iterator[tuple[Use, Value]]:
+    """Yield the constant float weights of layers, and where they are read. Raises QuantizeError
+    for one that is no finite number.
+    """
+    for op in graph.ops:
+        if isinstance(op, _LAYERS):
+            slot, value = slot_of(op, op.quantized_as.weight or "")
+            if value is not None and value.data is not None and is_float(value):
+                _check_finite(value)
+                yield Use(op, slot), value
 
 
 def _check_finite(value: Value) -> None:
@@ -178,12 +185,10 @@ def _check_finite(value: Value) -> None:
 def _own(graph: Graph, use: Use) -> Value:
     """Return a constant operand that nothing else uses, a copy where something does."""
     op, slot = use
-    value = op.operands[slot]
-    assert value is not None, "constants are there"
-    assert value.data is not None, "constants have contents"
+    value = op.required(slot)
     if len(value.users) == 1 and not value.is_output:
         return value
-    own = graph.add_constant(graph.unique_name(value.name), value.data)
+    own = graph.add_constant(graph.unique_name(value.name), value.contents)
     op.set_operand(slot, own)
     return own
 
@@ -199,8 +204,7 @@ def _set_constants(grids: OneGrids, rounded: Mapping[Use, Coded]) -> None:
 
 
 def _constant(grids: OneGrids, use: Use, name: str, value: Value, kind: Kind) -> Coded:
-    data, op = value.data, use.op
-    assert data is not None, "constants have contents"
+    data, op = value.contents, use.op
     if use in grids.constants:
         return with_parameters(data, grids.constants[use])
     _check_finite(value)
@@ -213,11 +217,8 @@ def _constant(grids: OneGrids, use: Use, name: str, value: Value, kind: Kind) ->
 
 def _bias(grids: OneGrids, op: Op, data: np.ndarray) -> Coded:
     """Quantize a bias, whose layer's weights are integers by now."""
-    x = op.out_backprop if isinstance(op, TransposeConv) else op.operands[0]
-    assert x is not None, "a layer has an input"
-    assert op.quant is not None, "layers say which operand is the weight"
-    _, filters = slot_of(op, op.quant.weight or "")
-    assert filters is not None, "a layer has weights"
+    x = op.out_backprop if isinstance(op, TransposeConv) else op.required(0)
+    _, filters, _ = weight_slot(op)
     return bias(data, _affine(grids, x), _affine(grids, filters))
 
 
@@ -275,18 +276,14 @@ def _set_output(grids: OneGrids, value: Value, end: str) -> None:
 
 def _weights_alone(graph: Graph, dtype: TensorType) -> dict[Op, Kind]:
     """Store the weights of layers as integers, one scale for each channel, under float inputs."""
-    for op in (op for op in graph.ops if isinstance(op, _LAYERS)):
-        assert op.quant is not None, "layers say which operand is the weight"
-        slot, value = slot_of(op, op.quant.weight or "")
-        if value is not None and value.data is not None and is_float(value):
-            _check_finite(value)
-            coded = weights(value.data, dtype, op.quant.axis)
-            _put(_own(graph, Use(op, slot)), coded)
+    for use, value in _float_weights(graph):
+        coded = weights(value.contents, dtype, use.op.quantized_as.axis)
+        _put(_own(graph, use), coded)
     return dict.fromkeys(graph.ops, Kind(dtype, by_channel=True))
 
 
 def _layer(op: Op, name: str, size: int, kind: Kind, options: OneOptions) -> LayerReport:
-    """Report of a layer what it became."""
+    """Report the formats of a layer."""
     bits = 8 if kind.dtype in (TensorType.UINT8, TensorType.INT8) else 16
     report = LayerReport(name, bits if options.takes_data else None, bits)
     report.bytes_before, report.bytes_after = size, constant_bytes(op)

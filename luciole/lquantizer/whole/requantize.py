@@ -28,15 +28,15 @@ from luciole.lquantizer.report import LONGEST_NAME, Report
 from luciole.lquantizer.rewrite.integers import runs, slot_of, weight_codes, weight_slot
 
 _SOURCES = {"uint8": TensorType.INT8, "int8": TensorType.UINT8}
-"""What tensors are before, by what they shall be."""
+"""Element types of tensors before, by their types afterwards."""
 _MOST, _LEAST = 127, {TensorType.UINT8: -128, TensorType.INT8: -127}
 """The largest and the smallest code of a weight, counted from its zero point."""
 
 
 def requantize(model: Model, to: str) -> Result:
-    """Copy a network of integers with others, ``to`` "uint8" or "int8", and say what was rounded
-    again. Operators that have no kernel on them or call graphs keep theirs between two QUANTIZE,
-    and so do graphs that are called.
+    """Copy a network of integers with others, ``to`` "uint8" or "int8", and report the weights that
+    were rounded again. Operators that have no kernel on them or call graphs keep theirs between two
+    QUANTIZE, and so do graphs that are called.
 
     Raises QuantizeError for another type, and where no tensor between operators is of the other
     one.
@@ -92,7 +92,7 @@ class _Change:
 
     @classmethod
     def of(cls, graph: Graph, source: TensorType, target: TensorType) -> _Change:
-        """Find the operators that have kernels on the other type, and what they read and give."""
+        """Find the operators that have kernels on the other type, and their tensors."""
         moved = {v for v in graph.values if not _is_kept(v) and _holds(v, source)}
         near = [op for op in graph.ops if not moved.isdisjoint((*op.operands, *op.results))]
         types = {op: target if _could(op, source, target) else source for op in near}
@@ -101,7 +101,9 @@ class _Change:
         return cls(graph, source, target, types, moved)
 
     def run(self) -> None:
-        """Shift tensors and constants, round weights again, and bring what stays to what moves."""
+        """Shift tensors and constants, round weights again, and put QUANTIZE around operators that
+        keep their type.
+        """
         for op in [op for op, dtype in self.types.items() if dtype == self.target]:
             self._constants(op)
         for value in self.moved:
@@ -147,7 +149,7 @@ class _Change:
                 op.set_operand(slot, self._shifted(value, dtype))
 
     def _shifted(self, value: Value, dtype: TensorType) -> Value:
-        """Find or insert the QUANTIZE that shifts a tensor, right behind what gives it."""
+        """Find or insert the QUANTIZE that shifts a tensor, right behind its maker."""
         if value not in self.shifts:
             quantize, name = Quantize(value), self.graph.unique_name(f"{value.name}/shifted")
             if value.producer is None:
@@ -219,8 +221,7 @@ def _relabel(value: Value, like: Value, dtype: TensorType) -> None:
 
 
 def _shifted_constant(graph: Graph, value: Value, dtype: TensorType) -> Value:
-    affine, data = Affine.of(value, f"tensor {value.name!r}"), value.data
-    assert data is not None, "a constant has contents"
+    affine, data = Affine.of(value, f"tensor {value.name!r}"), value.contents
     moved = affine.shifted(dtype)
     step = moved.limits[0] - affine.limits[0]
     constant = graph.add_constant(
@@ -269,7 +270,7 @@ def _set_bias(graph: Graph, op: Op, old: Value, real: Array) -> None:
 
 
 def _raise(op: Op) -> None:
-    """Give an operator a version that knows what it reads by now."""
+    """Raise an operator's version to one that knows its operands' types."""
     if isinstance(op, Dequantize):
         op.version = max(op.version, version_of_dequantize(op.input.dtype, False))
     elif op.quant is not None:

@@ -34,7 +34,7 @@ from luciole.lquantizer.whole.integer_layers import Known, round_plainly
 from luciole.lquantizer.whole.weights import store_weights
 
 _JUDGES = 48
-"""Records that say which rescaling is best, at the most."""
+"""Records that judge rescalings, at the most."""
 _BATCH = 16
 """Made-up inputs that run at once."""
 
@@ -46,8 +46,8 @@ def rescale_channels(
     known: Known,
     schemes: Mapping[Op, Scheme],
 ) -> None:
-    """Rescale channels between the layers that get ``schemes``, and note it in what is ``known``:
-    as it was done when ranges that are given were found, else as the options say.
+    """Rescale channels between the layers that get ``schemes``, and note it in ``known``: as the
+    given ranges were found, or else as the options choose.
 
     Raises QuantizeError for a rule that needs records where there are none, and for ranges of a
     network that was rescaled elsewhere.
@@ -68,8 +68,8 @@ def _rescale(
     known: Known,
     schemes: Mapping[Op, Scheme],
 ) -> list[Done]:
-    """Rescale channels as the options say, judged by a few of the records, or without any by inputs
-    that are made up.
+    """Rescale channels as the options choose, judged by a few of the records, or without any by
+    made-up inputs.
     """
     rounded = {op: types for op, types in schemes.items() if types.rounds_to_integers}
     names = _rules(options, has_records=records is not None) if rounded else []
@@ -106,7 +106,7 @@ def _rules(options: UniformOptions, *, has_records: bool) -> list[str]:
 
 @dataclass(frozen=True)
 class _Rounding:
-    """How the layers of a network are rounded to see what that does to two of them."""
+    """A way of rounding a network's layers, whose effect on two of them is measured."""
 
     options: UniformOptions
     schemes: Mapping[Op, Scheme]
@@ -139,7 +139,9 @@ class _Rounding:
         return float(np.mean([np.square(a - b, dtype=np.float64).mean() for a, b in ends]))
 
     def _schemes(self, pair: Pair, model: Model) -> dict[Op, Scheme]:
-        """Give copies of a pair's layers their schemes, what stands between that of the second."""
+        """Give copies of a pair's layers their schemes, and operators between them that of the
+        second.
+        """
         layers = [op for op in model.graph.ops if has_weights(op)]
         originals = dict(zip(layers, (pair.front, pair.back), strict=True))
         named = {op: self.schemes.get(originals.get(op, pair.back)) for op in model.graph.ops}

@@ -25,7 +25,7 @@ from luciole.lquantizer.rewrite.integers import runs, set_constant, set_weights,
 from luciole.lquantizer.whole.integer_layers import Known, walk
 
 _Known = dict[tuple[Value, Scheme, str], Value]
-"""What reads stored weights, by the float ones, how they are stored, and the kind of the layer."""
+"""Readers of stored weights, by the float ones, their storage, and the kind of the layer."""
 _BYTE = 8
 """Bits of a weight from which its scale reaches the largest one."""
 
@@ -37,8 +37,8 @@ def learn_weights(
     options: UniformOptions,
     track: Track,
 ) -> dict[Op, LayerReport]:
-    """Learn the integers of 4 bit weights whose layers' tensors stay float so that what layers give
-    stays close, one after the other, and leave them behind a DEQUANTIZE. Nothing is done without
+    """Learn the integers of 4 bit weights, one layer after the other, so that results of layers
+    whose tensors stay float stay close, and put them behind a DEQUANTIZE. Nothing is done without
     records, and where weights are to be rounded to the nearest.
 
     Raises QuantizeError for data that cannot be used.
@@ -69,9 +69,8 @@ def store_weights(
     options: UniformOptions,
     learned: Container[Op] = (),
 ) -> dict[Op, LayerReport]:
-    """Store the weights of layers that have schemes as integers or in half precision, and say so
-    for each; they read integers themselves where the scheme lets them, those that were ``learned``
-    before, too.
+    """Store the weights of layers that have schemes as integers or in half precision, and report on
+    each; layers read integers themselves where the scheme lets them, the ``learned`` ones, too.
 
     Raises QuantizeError for weights that are no numbers.
     """
@@ -103,9 +102,7 @@ def _too_large(op: Op, value: Value, types: Scheme) -> str | None:
     QuantizeError where one is no number.
     """
     check_weights(op)
-    data = value.data
-    assert data is not None, "a constant has contents"
-    peak, most = float(np.abs(data).max(initial=0)), float(np.finfo(np.float16).max)
+    peak, most = float(np.abs(value.contents).max(initial=0)), float(np.finfo(np.float16).max)
     if types.weights == TensorType.FLOAT16 and peak > most:
         return f"weights reach {peak:g}, half precision {most:g}"
     return None
@@ -114,24 +111,20 @@ def _too_large(op: Op, value: Value, types: Scheme) -> str | None:
 def _store_once(
     graph: Graph, op: Op, value: Value, types: Scheme, options: UniformOptions, known: _Known
 ) -> None:
-    """Store weights, or let a layer read what another one of its kind that shares them does."""
+    """Store weights, or share the stored weights of another layer of its kind."""
     slot = op.operands.index(value)
     key = (value, types, op.kind)
     if key in known:
         op.set_operand(slot, known[key])
         return
     _store(graph, op, value, types, options)
-    stored = op.operands[slot]
-    assert stored is not None, "it was stored just now"
-    known[key] = stored
+    known[key] = op.required(slot)
 
 
 def _store(graph: Graph, op: Op, value: Value, types: Scheme, options: UniformOptions) -> None:
-    data = value.data
-    assert data is not None, "a constant has contents"
     if types.weights == TensorType.FLOAT16:
         use = Use(op, op.operands.index(value))
-        set_constant(graph, use, data.astype(np.float16), None)
+        set_constant(graph, use, value.contents.astype(np.float16), None)
         return
     rows, channels = weight_rows(op), options.channels(types)
     bias = np.zeros(len(rows), np.float32)  # which stays as it is

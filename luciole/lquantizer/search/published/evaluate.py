@@ -33,8 +33,8 @@ _MOMENTUM = 0.99
 
 @dataclass(frozen=True)
 class SeedMaterials:
-    """What a worker needs: a model's bytes and who reads and writes such, records to train on and
-    their labels where given, and others that judge.
+    """Materials of a worker: a model's bytes and the functions that read and write models, records
+    to train on and their labels where given, and others that judge.
     """
 
     model: bytes
@@ -55,7 +55,7 @@ class SeedMaterials:
 
 @dataclass(frozen=True)
 class SeedFigures(Figures):
-    """A candidate's file, and what else is counted of it, by name."""
+    """A candidate's file, and its other figures, by name."""
 
     costs: Mapping[str, float] = field(default_factory=dict)
 
@@ -92,7 +92,7 @@ class SeedEvaluator:
 
     @property
     def space(self) -> Space:
-        """What candidates are of."""
+        """The space of candidates."""
         return self._materials.space
 
     def untrained(self, candidate: Candidate) -> Model:
@@ -100,7 +100,7 @@ class SeedEvaluator:
         return self.start.narrowed(widths_of(self.space, candidate)).integers()
 
     def packed(self, model: Model, candidate: Candidate) -> Model:
-        """Store a candidate's weights in as few bits as it says, where that makes files smaller."""
+        """Store a candidate's weights in its numbers of bits, where that makes files smaller."""
         widths = widths_of(self.space, candidate).weights
         return packed(model, widths, lambda made: len(self._materials.write(made)))
 

@@ -22,7 +22,7 @@ _TRIES = 200
 
 Choices = Sequence[Sequence[str]]
 Evaluate = Callable[[Sequence[Candidate]], Mapping[Candidate, tuple[float, ...]]]
-"""Gives the objectives of those candidates that could be evaluated; none is evaluated twice."""
+"""Evaluates candidates, none of them twice, and returns the objectives of those that ran."""
 
 
 def crossed(

@@ -18,17 +18,17 @@ from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.search.space import Candidate, Gene, Space, fixed_genes, tied_genes
 
 WIDTHS = tuple(range(2, 9))
-"""Bits that a gene may say (section 6.3.1)."""
+"""Bits of genes (section 6.3.1)."""
 MASKED = 8
-"""What a group without weights gets, for the mask's -1 (section 6.3.3)."""
+"""Bits of a group without weights, for the mask's -1 (section 6.3.3)."""
 _ACTIVATIONS = (Rectifier, Logistic, Tanh)
 
 Edge = tuple[Op, Op]
 
 
 def components(graph: Graph) -> list[list[Op]]:
-    """Group the operators that a deployed network has as one, each group in execution order, by
-    breadth-first search over what is fused (section 6.2.1).
+    """Group the operators that a deployed network fuses, each group in execution order, by
+    breadth-first search (section 6.2.1).
 
     These are a layer, the multiplication and the addition of its batch normalization, and its
     activation; layers that share their weights are one as well.
@@ -57,7 +57,7 @@ def _reached(start: Op, near: Mapping[Op, Sequence[Op]]) -> set[Op]:
 
 
 def _fused(graph: Graph) -> Iterable[Edge]:
-    """Yield operators and what is fused with them: what alone reads their result."""
+    """Yield operators and the only readers of their results that are fused with them."""
     for op in graph.ops:
         for result in op.results if is_layer(op) or isinstance(op, Mul | Add) else ():
             users = [use.op for use in result.users]
@@ -158,7 +158,7 @@ def widths_of(space: Space, candidate: Candidate) -> Widths:
 
 
 def uniform(space: Space, bits: int) -> Candidate:
-    """Give every gene so many bits, but those that have no choice."""
+    """Give every gene the same bits, but those that have no choice."""
     return tuple(
         gene.options[0] if len(gene.options) == 1 else f"{gene.options[0][0]}{bits}"
         for gene in space.genes

@@ -9,7 +9,7 @@ import numpy as np
 
 from luciole.interpreter.records import Records
 from luciole.ir import Array, Graph, Model, Op
-from luciole.ir.quantization import Affine, affine_of
+from luciole.ir.quantization import Affine
 from luciole.lquantizer.assignment.schemes import Granularity, UniformOptions
 from luciole.lquantizer.calibration.rows import weight_rows
 from luciole.lquantizer.errors import QuantizeError
@@ -27,7 +27,7 @@ from luciole.lquantizer.training.uniform_parameters import IntegerWeights, integ
 from luciole.lquantizer.whole.integers import quantize_uniform
 
 _ROUNDING = 1e-4
-"""How far folded weights may be from what a converter made of them, as a share."""
+"""How far folded weights may be from a converter's, as a share."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,9 @@ class Network:
 
     @classmethod
     def of(cls, model: Model, records: Records, folded: Sequence[Normalized] = ()) -> Network:
-        """Group a float network's layers, and measure on records what its batch normalizations
-        see; those that were ``folded`` into its layers before are found again by their weights.
+        """Group a float network's layers, and measure on records the moments of its batch
+        normalizations; those that were ``folded`` into its layers before are found again by their
+        weights.
 
         Raises QuantizeError where it is quantized already, and where it has no layers.
         """
@@ -83,9 +84,7 @@ def _again(op: Op, folded: Sequence[Normalized]) -> Normalized | None:
 
 def _with_bias(graph: Graph, op: Op) -> None:
     """Give a layer a bias where the converter left it out for being 0: training changes it."""
-    assert op.quant is not None, "a layer has weights"
-    assert op.quant.bias is not None, "a layer may have a bias"
-    slot, value = slot_of(op, op.quant.bias)
+    slot, value = slot_of(op, op.quantized_as.bias or "")
     if value is None:
         zeros = np.zeros(len(weight_rows(op)), np.float32)
         op.set_operand(slot, graph.add_constant(graph.unique_name(f"{op.name}/bias"), zeros))
@@ -148,8 +147,7 @@ def store(weights: IntegerWeights, integers: Integers) -> None:
     """Give a rounded layer other codes."""
     shape, order = weights.layout()
     laid = np.transpose(integers.codes.T.reshape(shape), order)
-    affine = affine_of(weights.codes)
-    assert affine is not None, "integers have scales"
+    affine = Affine.of(weights.codes, "the weights")
     weights.codes.make_constant(np.ascontiguousarray(laid), affine.dtype)
     scales = Affine.channels(
         integers.scales, np.zeros(len(integers.scales)), affine.axis, affine.dtype

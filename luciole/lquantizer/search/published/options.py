@@ -19,7 +19,7 @@ DELAY, FREEZE = 20 / FINAL, 40 / FINAL
 """Shares of the final training: until the first tensors between layers are not rounded yet, from
 the second on batch normalizations are frozen (section 7.1: 20 epochs, and the last 10)."""
 GENERATIONS = 16
-"""What 24 hours were enough for (section 7.2)."""
+"""Generations of 24 hours (section 7.2)."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from luciole.ir.ops.cast import Cast
 from luciole.ir.ops.levelsdecode import scaled_levels
 from luciole.ir.ops.quantize import Dequantize
 from luciole.ir.passes.cleaning.remove_dead import remove_dead
-from luciole.ir.quantization import affine_of
+from luciole.ir.quantization import Affine
 from luciole.lquantizer.formats.stored_levels import StoredLevels
 from luciole.lquantizer.rewrite.integers import runs
 from luciole.lquantizer.rewrite.stored_levels import read_stored
@@ -80,8 +80,7 @@ def _as_int4(value: Value) -> None:
 def _as_levels(graph: Graph, name: str, bits: int) -> None:
     """Replace the integers of a name by a LevelsDecode and a CAST with their scales."""
     value = next(v for v in graph.values if v.name == name and v.data is not None)
-    affine, users = affine_of(value), list(value.users)
-    assert affine is not None, "integers have scales"
+    affine, users = Affine.of(value, "the weights"), list(value.users)
     rows = np.moveaxis(value.contents, affine.axis, 0)
     rows = rows.reshape(len(rows), -1).astype(np.float64)
     basis = np.array([_BASES[bits]], np.float32)

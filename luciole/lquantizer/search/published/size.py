@@ -17,7 +17,7 @@ _WORD = 4
 _WHOLE, _FLOAT = 8, 32
 """Bits of an integer that has no gene, and of a float."""
 FORMULA, OPERATIONS = "formula bytes", "bit operations"
-"""What figures of these are called."""
+"""Names of figures."""
 
 
 def cost_names(inputs: bool) -> tuple[str, ...]:
@@ -52,7 +52,7 @@ def bytes_of(
 
 
 def bit_operations(graph: Graph, widths: Widths) -> int:
-    """Add up each layer's multiplications, times the bits of its weights and of what it reads: the
+    """Add up each layer's multiplications, times the bits of its weights and of its inputs: the
     most that any layer in front of it gives, 8 where there is none.
     """
     bits: dict[Value, int] = {}
