@@ -78,12 +78,12 @@ class OneLayers:
         by_name = {value.name: op for op in graph.ops for value in op.results}
         kinds = dict.fromkeys(graph.ops, self.default)
         for sets, kind in self.rules:
-            for name in _there(sets, by_name):
+            for name in _present_names(sets, by_name):
                 kinds[by_name[name]] = kind
         return kinds
 
 
-def _there(sets: tuple[tuple[str, ...], ...], known: Mapping[str, Op]) -> tuple[str, ...]:
+def _present_names(sets: tuple[tuple[str, ...], ...], known: Mapping[str, Op]) -> tuple[str, ...]:
     """Find the set of names that the graph has."""
     whole = [names for names in sets if all(name in known for name in names)]
     if len(whole) == 1:

@@ -60,7 +60,7 @@ class Metric:
         module = ModuleType(f"luciole_metric_{sha256(text.encode()).hexdigest()[:12]}")
         module.__file__ = path
         sys.modules[module.__name__] = module  # dataclasses look up the module that they are of
-        with _told(source, path, "cannot be loaded"), _folder_first(path):
+        with _as_one_line(source, path, "cannot be loaded"), _folder_first(path):
             exec(compile(text, path, "exec"), module.__dict__)
         function = vars(module).get(name)
         if not callable(function):
@@ -73,7 +73,7 @@ class Metric:
         else than a finite number.
         """
         path = self._function.__code__.co_filename if hasattr(self._function, "__code__") else ""
-        with _told(self.name, path, "failed"):
+        with _as_one_line(self.name, path, "failed"):
             result = self._function(answers, labels)
             number = np.asarray(result)
         if number.ndim or number.dtype.kind not in "biuf" or not np.isfinite(number):
@@ -106,7 +106,7 @@ class Metric:
 
 
 @contextmanager
-def _told(source: str, path: str, what: str) -> Iterator[None]:
+def _as_one_line(source: str, path: str, what: str) -> Iterator[None]:
     """Turn an exception of a user's code into one line with its place."""
     try:
         yield

@@ -60,7 +60,7 @@ def _interval(op: Op, known: Mapping[Value, Interval]) -> Interval:
         low, high = _extremes(op, known)
         return float(low.min(initial=np.inf)), float(high.max(initial=-np.inf))
     dtype = op.results[0].dtype
-    inputs = [_of(v, known) for v in op.operands if v is not None and v.dtype == dtype]
+    inputs = [_interval_of(v, known) for v in op.operands if v is not None and v.dtype == dtype]
     if type(op) in _ENDS or not inputs:
         return _ENDS.get(type(op), _ANYTHING)
     if type(op) in FUSED_AS:
@@ -125,7 +125,7 @@ def _extremes(op: Product, known: Mapping[Value, Interval]) -> tuple[Floats, Flo
     0.
     """
     data = op.operands[0]
-    low, high = _hull([(0.0, 0.0), _ANYTHING if data is None else _of(data, known)])
+    low, high = _hull([(0.0, 0.0), _ANYTHING if data is None else _interval_of(data, known)])
     rows = weight_rows(op).astype(np.float64)
     above, below = rows.clip(min=0).sum(1), rows.clip(max=0).sum(1)
     bias = bias_of(op)
@@ -140,7 +140,7 @@ def _times(sums: Array, end: float) -> Floats:
     return np.multiply(sums, end, out=np.zeros(len(sums)), where=sums != 0)
 
 
-def _of(value: Value, known: Mapping[Value, Interval]) -> Interval:
+def _interval_of(value: Value, known: Mapping[Value, Interval]) -> Interval:
     if value.data is not None and value.data.size:
         return float(value.data.min()), float(value.data.max())
     return known.get(value, _ANYTHING)

@@ -25,7 +25,7 @@ from luciole.lquantizer.network.fake_quant import (
     of_tensors,
     of_weights,
 )
-from luciole.lquantizer.network.grids import unsaid
+from luciole.lquantizer.network.grids import without_grid
 from luciole.lquantizer.network.places import integers_of, types_of
 from luciole.lquantizer.network.real import make_real, real_network, take_out_pairs
 from luciole.lquantizer.network.spell_out import spell_out
@@ -76,13 +76,13 @@ class Start:
         if self.dropped:
             count = f"{self.dropped} FAKE_QUANT operators were taken out"
             removed.append(f"{count}: --scheme {FROM_FAKE_QUANT} minds what they say")
-        return removed or self._unsaid(has_data=has_data)
+        return removed or self._untrained(has_data=has_data)
 
-    def _unsaid(self, *, has_data: bool) -> list[str]:
+    def _untrained(self, *, has_data: bool) -> list[str]:
         if not self.trained.tensors or not has_data:
             return []
         graph = self.work.graph
-        open_ = unsaid(graph, types_of(integers_of(self.schemes)), self.trained.tensors)
+        open_ = without_grid(graph, types_of(integers_of(self.schemes)), self.trained.tensors)
         names = [one_line(v.name)[:LONGEST_NAME] for v in graph.values if v in open_]
         if not names:
             return []

@@ -107,7 +107,7 @@ def choose_grids(
     return grids
 
 
-def unsaid(
+def without_grid(
     graph: Graph, integers: Mapping[Op, TensorType], known: Mapping[Value, Affine]
 ) -> set[Value]:
     """Find the tensors without a ``known`` grid, of their own or of a tensor that they share a grid
@@ -167,7 +167,7 @@ def _fit_all(
     for group in sorted(dict.fromkeys(groups.values()), key=begin, reverse=True):
         uses = [use for value in group.members for use in _readers(value, group, integers, ends)]
         read = [use for use in uses if use is not None]
-        told = [_told(use, groups, integers, limits) for use in read]
+        told = [_distinct_range(use, groups, integers, limits) for use in read]
         if group.width == 0:
             group.limits = hull([reach for reach in told if np.isfinite(reach).all()] or [NOTHING])
             continue
@@ -199,7 +199,7 @@ def _readers(
             yield use
 
 
-def _told(
+def _distinct_range(
     use: Use,
     groups: Mapping[Value, _Group],
     integers: Mapping[Op, TensorType],
@@ -250,11 +250,11 @@ def _bring(grids: Grids, shared: list[Use], results: list[Value]) -> None:
     """Add the result's grid for operands that share it, and are of another scale."""
     for use in shared:
         grid, value = grids.tensors[results[0]], use.op.operands[use.slot]
-        if value is None or not _is(grids.tensors.get(value), grid):
+        if value is None or not _same_grid(grids.tensors.get(value), grid):
             grids.operands[use] = grid
 
 
-def _is(one: Affine | None, other: Affine) -> bool:
+def _same_grid(one: Affine | None, other: Affine) -> bool:
     return one is not None and one.same_numbers(other)
 
 

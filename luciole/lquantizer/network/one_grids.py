@@ -76,7 +76,7 @@ class OneGrids:
             self._limited[value] = self._limits(value)
             self.tensors[value] = of_limits(self._limited[value], self.kind_of(value).dtype)
         for op in list(self.graph.ops):
-            self._meet(op)
+            self._match_types(op)
         for op in self.graph.ops:
             self._backward(op)
         for op in self.graph.ops:
@@ -88,7 +88,7 @@ class OneGrids:
         """Return the kind of a tensor: that of the operator that computes it."""
         return self.default if value.producer is None else self.kinds[value.producer.op]
 
-    def _meet(self, op: Op) -> None:
+    def _match_types(self, op: Op) -> None:
         """Bring operands to the element type of the result."""
         dtype = self.kinds[op].dtype
         if not floats_of(op):
@@ -124,9 +124,9 @@ class OneGrids:
         affine = self.tensors[op.output]
         for slot, value in enumerate(op.operands):
             if value is not None and is_float(value):
-                self._give(Use(op, slot), value, affine)
+                self._set_operand_scale(Use(op, slot), value, affine)
 
-    def _give(self, use: Use, value: Value, affine: Affine) -> None:
+    def _set_operand_scale(self, use: Use, value: Value, affine: Affine) -> None:
         """Give an operand the result's scale, unless others use it or its maker passes scales
         on, too.
         """

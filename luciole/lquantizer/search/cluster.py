@@ -88,13 +88,13 @@ class Cluster:
             if self._tried[key] == _RETRIES:
                 return Outcome(key, error="its result was lost again and again")
             self._tried[key] += 1
-            self._again(key, task)
+            self._resubmit(key, task)
 
     def close(self) -> None:
         """Leave the cluster, which goes on."""
         self._client.close(timeout=5)  # type: ignore[no-untyped-call]
 
-    def _again(self, key: str, task: Task) -> None:
+    def _resubmit(self, key: str, task: Task) -> None:
         """Send a task whose result is gone, or the model with the last worker that had it."""
         with self._named():
             self._client.wait_for_workers(1, timeout=_PATIENCE)

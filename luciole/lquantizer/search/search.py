@@ -283,14 +283,14 @@ class Search:
         """Give candidates until the budget ends; those that were under way come first."""
         evolution = Nsga2(self._choices(), self._start(), seed=self.seed, allowed=self._allowed)
         for one in self._evaluated("shortened"):
-            self._tell(evolution, one)
+            self._add_parent(evolution, one)
         open_ = self.storage.in_state("shortened", "running")
         for candidate in (*open_, *self.storage.in_state("shortened", "failed")):
             evolution.give(candidate)
         progress = _Progress(self, evolution)
         drive(runner, self._candidates(evolution, open_), progress.ended)
 
-    def _tell(self, evolution: Nsga2, one: Found) -> None:
+    def _add_parent(self, evolution: Nsga2, one: Found) -> None:
         """Add a network to the parents, unless it does not keep to the bounds."""
         if self.goal.allows(one.bytes, one.us):
             evolution.tell(one.candidate, one.values(self.goal.objectives))
@@ -474,7 +474,7 @@ class _Progress:
         keep(search.storage, "shortened", key, outcome)
         self.ended_now += 1
         if outcome.error is None:
-            search._tell(
+            search._add_parent(
                 self.evolution, search.entered(candidate_of(key), outcome.result["figures"])
             )
         if self.ended_now % 20 == 0:

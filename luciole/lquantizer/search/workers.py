@@ -116,9 +116,9 @@ class Workers:
         self.notice(f"worker {worker.process.pid} died ({code}); another one goes on")
         self._start()
         if task is not None:
-            self._again(*task)
+            self._resubmit(*task)
 
-    def _again(self, key: str, task: Task) -> None:
+    def _resubmit(self, key: str, task: Task) -> None:
         self._tried[key] = self._tried.get(key, 0) + 1
         if self._tried[key] >= _ATTEMPTS:
             self._ended.append(Outcome(key, error=f"{_ATTEMPTS} workers died on it"))

@@ -23,11 +23,11 @@ def float_constants(graph: Graph, others: Collection[Op]) -> dict[Value, FloatCo
     constants: dict[Value, FloatConstant] = {}
     for op in graph.ops:
         if op not in others:
-            constants.update((constant.value, constant) for constant in _of(op))
+            constants.update((constant.value, constant) for constant in _constants_of(op))
     return constants
 
 
-def _of(op: Op) -> Iterator[FloatConstant]:
+def _constants_of(op: Op) -> Iterator[FloatConstant]:
     """List a layer's float weights and bias."""
     weights = None if op.quant is None or op.quant.weight is None else weight_constant(op)
     if op.quant is None or weights is None or (array := _floats(weights)) is None:

@@ -49,10 +49,10 @@ class NarrowTrainer(UniformTrainer):
         bits_known = [bits for bits in widths if bits is not None]
         return max(bits_known) if bits_known and len(bits_known) == len(widths) else None
 
-    def _of(self, weights: IntegerWeights, target: Array | None) -> RoundedWeights:
+    def _rounded_weights(self, weights: IntegerWeights, target: Array | None) -> RoundedWeights:
         normalized = self._narrowed.norms.get(weights.op.name)
         if normalized is None:
-            return super()._of(weights, target)
+            return super()._rounded_weights(weights, target)
         return FoldedWeights(self.tf, weights, normalized, self._narrow_settings, self._phase)
 
     @property

@@ -229,7 +229,7 @@ class _Run:
         if self._state is None:
             first = self._judged(0, None)
             self._state = State({}, self._trainer.adam.values(), 0, [first])
-            self._tell(first, 0)
+            self._report_epoch(first, 0)
             self._state.rate = self._chosen_rate(first)
         self._trainer.adam.slow_down(self._state.rate)
         done = self._state.history[-1].epoch
@@ -237,7 +237,7 @@ class _Run:
         for number in range(done + 1, self._epochs + 1):
             epoch = self._judged(number, self._trained(number, progress))
             self._keep(self._state, epoch)
-            self._tell(epoch, done)
+            self._report_epoch(epoch, done)
 
     def _trained(self, number: int, progress: Progress) -> float:
         """Train for one epoch and return the mean loss of its steps."""
@@ -322,7 +322,7 @@ class _Run:
             state.now = adam.state()
             files.save(self._path, self._identity, state)
 
-    def _tell(self, epoch: Epoch, done: int) -> None:
+    def _report_epoch(self, epoch: Epoch, done: int) -> None:
         """Report an epoch in one line; ``done`` were made by a run before."""
         parts = [f"epoch {epoch.epoch}/{self._epochs}"]
         if epoch.loss is not None:

@@ -56,7 +56,7 @@ class UniformTrainer(Trainer):
         integers = self._integers()
         if not self._thresholds and not integers:
             raise QuantizeError("nothing in the student becomes integers: quantize it first")
-        self._weights = [self._of(w, latents.get(w.op.name)) for w in integers]
+        self._weights = [self._rounded_weights(w, latents.get(w.op.name)) for w in integers]
         biases = [w for w in integers if w.bias is not None and self.settings.train_biases]
         self._biases = {w.bias: (tf.Variable(w.bias.data), _width(w.op)) for w in biases if w.bias}
         return TensorGraph(graph, self.layers(), self.variables())
@@ -69,7 +69,7 @@ class UniformTrainer(Trainer):
         """List the weights that are integers."""
         return integer_weights(self.model.graph)
 
-    def _of(self, weights: IntegerWeights, target: Array | None) -> RoundedWeights:
+    def _rounded_weights(self, weights: IntegerWeights, target: Array | None) -> RoundedWeights:
         """Train a layer's weights from shadow weights; codes that are not the nearest ones, but
         fitted, are kept: to round anew as thresholds move would undo the fit.
         """

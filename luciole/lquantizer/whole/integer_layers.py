@@ -37,7 +37,7 @@ from luciole.lquantizer.formats.integers import Integers
 from luciole.lquantizer.methods.integers import LearnedIntegers
 from luciole.lquantizer.network.branches import Aim, Branches
 from luciole.lquantizer.network.fake_quant import NOTHING, TrainedGrids
-from luciole.lquantizer.network.grids import Grids, choose_grids, range_of, touched, unsaid
+from luciole.lquantizer.network.grids import Grids, choose_grids, range_of, touched, without_grid
 from luciole.lquantizer.network.limits import Limits
 from luciole.lquantizer.network.places import types_of
 from luciole.lquantizer.network.poles import kept_from_poles
@@ -262,13 +262,13 @@ class _Learning:
         ends = _ends(graph, options)
         values = [value for value, _ in touched(graph, types_of(schemes), ends)]
         if records is None and trained.tensors:  # others share with what is given
-            values = list(unsaid(graph, types_of(schemes), trained.tensors))
+            values = list(without_grid(graph, types_of(schemes), trained.tensors))
         progress = track("ranges", _count(records))
         known.limits.watch(work, values, records, batch, progress, recurrent(graph, schemes))
         lost |= known.kept_float(graph, types_of(schemes), ends, trained)
         schemes = {op: types for op, types in schemes.items() if op not in lost}
         known.round(graph, schemes, ends, trained)
-        some = _some(records, known.cut)
+        some = _learned_from(records, known.cut)
         layers = [op for op in graph.ops if op in schemes and has_weights(op)]
         branches = _branches(reference.graph, twins, layers)
         network = Network(reference, branches, None if some is None else Front(work, some, batch))
@@ -331,7 +331,7 @@ def _count(records: Records | None) -> int:
     return 0 if records is None else len(next(iter(records.values())))
 
 
-def _some(records: Records | None, cut: Mapping[str, Range]) -> Records | None:
+def _learned_from(records: Records | None, cut: Mapping[str, Range]) -> Records | None:
     """Take the records that layers are learned from, inputs as far as integers reach by intent."""
     apart = -(-_count(records) // _LEARNED_FROM)
     if records is None:

@@ -30,7 +30,7 @@ from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.network.fake_quant import TrainedGrids
 from luciole.lquantizer.network.float_network import prepared
-from luciole.lquantizer.network.grids import unsaid
+from luciole.lquantizer.network.grids import without_grid
 from luciole.lquantizer.network.limits import Limits, given_ranges
 from luciole.lquantizer.network.places import float_operators, integers_of, reasons, types_of
 from luciole.lquantizer.network.real import check_float
@@ -78,7 +78,7 @@ def quantize_uniform(
         prepare(work, records, options, known, schemes)
     walked, rounded = Walked({}, {}, set()), None
     if start.trained.tensors and records is None:
-        integers = _said(work.graph, integers, start.trained)
+        integers = _trained_alone(work.graph, integers, start.trained)
     if integers:
         walked = walk(work, records, integers, options, track or untracked, known, start.trained)
     note_factors(work.graph, known.limits.factors)
@@ -154,13 +154,15 @@ def schemes_inside(work: Model, options: UniformOptions) -> dict[Op, Scheme]:
     return uniform_types({op: c for graph in work.graphs[1:] for op, c in chosen(graph).items()})
 
 
-def _said(graph: Graph, integers: dict[Op, Scheme], trained: TrainedGrids) -> dict[Op, Scheme]:
+def _trained_alone(
+    graph: Graph, integers: dict[Op, Scheme], trained: TrainedGrids
+) -> dict[Op, Scheme]:
     """Choose the operators whose tensors all have trained scales. Raises QuantizeError where there
     are none.
     """
     inside = set(recurrent(graph, integers))  # of which nothing is said
     integers = {op: types for op, types in integers.items() if op not in inside}
-    while missing := unsaid(graph, types_of(integers), trained.tensors):
+    while missing := without_grid(graph, types_of(integers), trained.tensors):
         near = {op for op in integers if not missing.isdisjoint((*op.operands, *op.results))}
         integers = {op: types for op, types in integers.items() if op not in near}
     if not integers:

@@ -109,10 +109,10 @@ class _Change:
         for value in self.moved:
             _relabel(value, value, self.target)
         for op, dtype in self.types.items():
-            self._meet(op, dtype)
+            self._shift_operands(op, dtype)
             _raise(op)
         for value in [v for v in self.graph.outputs if _holds(v, self.source)]:
-            self._end(value)
+            self._shift_output(value)
 
     def _constants(self, op: Op) -> None:
         """Give an operator the constants that kernels on the other type take."""
@@ -140,7 +140,7 @@ class _Change:
         if bias is not None:
             _set_bias(self.graph, op, *bias)
 
-    def _meet(self, op: Op, dtype: TensorType) -> None:
+    def _shift_operands(self, op: Op, dtype: TensorType) -> None:
         """Shift an operator's operands to the type that it computes in."""
         for slot, value in enumerate(op.operands):
             if value is None or value.is_constant or isinstance(op, Quantize | Dequantize):
@@ -161,7 +161,7 @@ class _Change:
             self.shifts[value] = quantize.output
         return self.shifts[value]
 
-    def _end(self, value: Value) -> None:
+    def _shift_output(self, value: Value) -> None:
         """Give an output the type of all others; it keeps its name."""
         end = self._shifted(value, self.target)
         self.graph.outputs = [end if v is value else v for v in self.graph.outputs]

@@ -59,7 +59,7 @@ class Network:
         groups = [[op.name for op in group if op in kept] for group in layers if group]
         if not any(groups):
             raise QuantizeError("nothing to search: no layer has constant float weights")
-        known = {op: again for op in kept if (again := _again(op, folded)) is not None}
+        known = {op: again for op in kept if (again := _folded_norm(op, folded)) is not None}
         for op in known:
             _with_bias(work.graph, op)
         named = {op.name: norm for op, norm in (known | norms).items() if op in kept}
@@ -70,7 +70,7 @@ class Network:
         return {op.name: _counted(op) for op in self.model.graph.ops if is_layer(op)}
 
 
-def _again(op: Op, folded: Sequence[Normalized]) -> Normalized | None:
+def _folded_norm(op: Op, folded: Sequence[Normalized]) -> Normalized | None:
     """Find the batch normalization that was folded into a layer's weights."""
     rows = weight_rows(op)
     room = _ROUNDING * float(np.abs(rows).max(initial=0))

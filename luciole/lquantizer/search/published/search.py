@@ -68,7 +68,7 @@ class SeedSearch:
     def _evaluate(self, candidates: Sequence[Candidate]) -> dict[Candidate, Objectives]:
         """Train candidates a little, all of a generation at once."""
         begun = time.monotonic()
-        self._do(PARTIAL, candidates)
+        self._evaluate_missing(PARTIAL, candidates)
         known = {one.candidate: one for one in self._found(PARTIAL)}
         evaluated = {one: known[one] for one in candidates if one in known}
         minutes = (time.monotonic() - begun) / 60
@@ -78,7 +78,7 @@ class SeedSearch:
         )
         return {one: _values(result) for one, result in evaluated.items()}
 
-    def _do(self, stage: str, candidates: Sequence[Candidate]) -> None:
+    def _evaluate_missing(self, stage: str, candidates: Sequence[Candidate]) -> None:
         """Evaluate the candidates that the storage does not know yet."""
         known = {candidate for candidate, _ in self.storage.found(stage)}
         known |= set(self.storage.in_state(stage, "failed"))
@@ -105,7 +105,7 @@ class SeedSearch:
         """Train the front in full, and the uniform candidates that it is compared with."""
         chosen = [one.candidate for one in self._thinned(list(known.values()))]
         chosen += [one for one in dict.fromkeys(same) if one in known and one not in chosen]
-        self._do(FINAL, chosen)
+        self._evaluate_missing(FINAL, chosen)
         done = [one for one in self._found(FINAL) if one.candidate in chosen]
         return {one.candidate: replace(one, before=known[one.candidate]) for one in done}
 
