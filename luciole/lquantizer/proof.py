@@ -125,10 +125,10 @@ class Proof:
         """Write a line per output and note."""
         several = len(self.outputs) > 1
         whose = f"on {self.records} records {self.origin}"
-        told = [
+        lines = [
             f"proof{f' of {one.name}' if several else ''}: {one}, the file {whose}"
             for one in self.outputs
         ]
         if self.metric is not None:
-            told.append(f"proof: {self.metric}, {whose}")
-        return told + [f"proof: {note}" for note in self.notes]
+            lines.append(f"proof: {self.metric}, {whose}")
+        return lines + [f"proof: {note}" for note in self.notes]

@@ -155,13 +155,13 @@ def float_bytes(model: Model) -> dict[str, int]:
     graphs, the largest first; learned layers are left out.
     """
     sizes: dict[str, int] = {}
-    seen: set[int] = set()
+    counted: set[int] = set()
     for op in all_ops(model.graphs):
         if has_levels(op) or is_decoder(op):
             continue
         own = {id(v.buffer): v.buffer for v in op.operands if v is not None and _is_float(v)}
-        size = sum(len(b) for key, b in own.items() if key not in seen and b is not None)
-        seen |= own.keys()
+        size = sum(len(b) for key, b in own.items() if key not in counted and b is not None)
+        counted |= own.keys()
         if size:
             sizes[op.name] = sizes.get(op.name, 0) + size
     return dict(sorted(sizes.items(), key=lambda entry: -entry[1]))

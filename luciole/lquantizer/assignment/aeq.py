@@ -203,8 +203,8 @@ class AeqRecipe:
         """Yield a line for every rule, with the number of operators of each format."""
         for rule in sorted(self.rules, key=lambda rule: rule.number):
             used = self.used.get(rule.number, Counter())
-            told = ", ".join(f"{count} {word}" for word, count in sorted(used.items()))
-            yield f"{rule}: {told or 'no operator'}"
+            counts = ", ".join(f"{count} {word}" for word, count in sorted(used.items()))
+            yield f"{rule}: {counts or 'no operator'}"
 
     @property
     def defaults(self) -> dict[str, str]:

@@ -248,9 +248,9 @@ def _found(where: str, entry: Any) -> Found:
         raise QuantizeError(f"{where}: found is not what calibration writes")
     _refuse_others(entry, {*keys, "percentiles"}, where)
     shares = entry["percentiles"]
-    told = {share: _number(where, shares, share) for share in shares}
+    percentiles = {share: _number(where, shares, share) for share in shares}
     numbers = {key: _number(where, entry, key) for key in keys}
-    return Found(percentiles=told, **numbers)
+    return Found(percentiles=percentiles, **numbers)
 
 
 def _rescaled(source: str, entry: Any) -> Rescaled:

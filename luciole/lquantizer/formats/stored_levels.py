@@ -102,8 +102,8 @@ def _move_scales(
 ) -> None:
     """Solve for the best scale of each row: s = q^T H w / q^T H q."""
     codes = scaled_levels(stored.basis, None, len(rows)).decode(stored.codes)
-    seen = np.einsum("oij,oj->oi", metric, codes)
-    above, below = (np.einsum("oi,oi->o", seen, other) for other in (rows, codes))
+    weighted = np.einsum("oij,oj->oi", metric, codes)
+    above, below = (np.einsum("oi,oi->o", weighted, other) for other in (rows, codes))
     solved = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
     assert stored.scales is not None, "rows that share a basis have scales"
     stored.scales = np.asarray(np.where(solved > 0, solved, stored.scales), np.float32)
@@ -116,8 +116,8 @@ def _move_basis(
     bits = stored.basis.shape[1]
     assert stored.scales is not None, "rows that share a basis have scales"
     signs = sign_codes(bits)[stored.codes] * stored.scales[:, None, None]
-    seen = np.einsum("oij,ojk->oik", metric, signs)
-    left, right = np.einsum("oik,oil->kl", seen, signs), np.einsum("oik,oi->k", seen, rows)
+    weighted = np.einsum("oij,ojk->oik", metric, signs)
+    left, right = np.einsum("oik,oil->kl", weighted, signs), np.einsum("oik,oi->k", weighted, rows)
     ridge = 1e-6 * np.trace(left) / bits + _TINY
     solved = np.linalg.solve(left + ridge * np.eye(bits), right + ridge * stored.basis[0])
     stored.basis = solved.astype(np.float32)[None]

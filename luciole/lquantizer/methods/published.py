@@ -51,11 +51,11 @@ class Published:
         close to what the float network does.
         """
         assert problem.float_rows is not None, "the scope asks for them"
-        seen, own = problem.float_rows.values, problem.rows.values
-        first = levels.fit(Samples.compressed(seen), choice.input_bits, self.settings)
-        if np.array_equal(own, seen):
+        floats, own = problem.float_rows.values, problem.rows.values
+        first = levels.fit(Samples.compressed(floats), choice.input_bits, self.settings)
+        if np.array_equal(own, floats):
             return first
-        samples = Samples.compressed(own, seen)
+        samples = Samples.compressed(own, floats)
         return levels.fit(samples, choice.input_bits, self.settings, start=first.basis)
 
 

@@ -167,13 +167,15 @@ def _fit_all(
     for group in sorted(dict.fromkeys(groups.values()), key=begin, reverse=True):
         uses = [use for value in group.members for use in _readers(value, group, integers, ends)]
         read = [use for use in uses if use is not None]
-        told = [_distinct_range(use, groups, integers, limits) for use in read]
+        ranges = [_distinct_range(use, groups, integers, limits) for use in read]
         if group.width == 0:
-            group.limits = hull([reach for reach in told if np.isfinite(reach).all()] or [NOTHING])
+            group.limits = hull(
+                [reach for reach in ranges if np.isfinite(reach).all()] or [NOTHING]
+            )
             continue
         if len(read) < len(uses) or not uses:
             continue
-        fitting = fitted(group.limits, group.endless, hull(told))
+        fitting = fitted(group.limits, group.endless, hull(ranges))
         if fitting != group.limits:
             kinds = sorted({use.op.kind for use in read})
             group.limits, group.readers = fitting, ", ".join(kinds)
@@ -232,8 +234,8 @@ def _origin(group: _Group) -> str:
         return f"fixed by {group.fixed_by}"
     others = len(group.members) - 1
     shared = f"shared with {others} more" if others else ""
-    told = f"as far as {group.readers} tell numbers apart" if group.readers else ""
-    return ", ".join(filter(None, (shared, told)))
+    cut = f"as far as {group.readers} tell numbers apart" if group.readers else ""
+    return ", ".join(filter(None, (shared, cut)))
 
 
 def _of_other_type(

@@ -103,8 +103,8 @@ def find_stored(graph: Graph, config: Config, skipped: dict[str, str]) -> list[S
     by_weights: dict[Value, Stored] = {}
     for op in layers:
         weights, choice = _stored_weights(op), config.choose(op.name)
-        asked = config.all_layers or config.names(op.name)
-        if weights is None or choice.skip or not asked or op.name not in skipped:
+        is_named = config.all_layers or config.names(op.name)
+        if weights is None or choice.skip or not is_named or op.name not in skipped:
             continue
         value, axis = weights
         stored = by_weights.setdefault(value, Stored(axis, choice.weight_bits))

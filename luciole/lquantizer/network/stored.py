@@ -41,14 +41,14 @@ def _learn(
 ) -> dict[str, LayerReport]:
     data = stored.weights.contents
     rows = np.moveaxis(data, stored.axis, 0).reshape(data.shape[stored.axis], -1)
-    seen = _seen(prepared, stored.ops, rows.shape, records, seed)
+    inputs = _seen(prepared, stored.ops, rows.shape, records, seed)
     levels = fit_stored(
-        rows, None if seen is None else _moments(seen, len(rows)), stored.bits, seed
+        rows, None if inputs is None else _moments(inputs, len(rows)), stored.bits, seed
     )
     error = levels.values() - rows
     result = read_stored(prepared.work.graph, stored.uses, stored.weights, levels, stored.axis)
-    if seen is not None:
-        means = np.repeat(seen.mean(1), len(rows) // len(seen), axis=0)
+    if inputs is not None:
+        means = np.repeat(inputs.mean(1), len(rows) // len(inputs), axis=0)
         _shift_bias(prepared, stored.ops[0], -(error * means).sum(1))
     assert result.producer is not None, "an operator reads the codes"
     decoder, mse = result.producer.op, float(np.mean(error**2))
@@ -80,11 +80,11 @@ def _seen(
     return Sampled.of(front, [op], sampling, masked=False).rows.by_group
 
 
-def _moments(seen: Array, outputs: int) -> Array:
+def _moments(inputs: Array, outputs: int) -> Array:
     """Compute the second moments [o, n, n] of each output's rows."""
-    centred = seen - seen.mean(1, keepdims=True)
-    moments = np.matmul(centred.transpose(0, 2, 1), centred) / np.float32(seen.shape[1])
-    return np.repeat(moments.astype(np.float64), outputs // len(seen), axis=0)
+    centred = inputs - inputs.mean(1, keepdims=True)
+    moments = np.matmul(centred.transpose(0, 2, 1), centred) / np.float32(inputs.shape[1])
+    return np.repeat(moments.astype(np.float64), outputs // len(inputs), axis=0)
 
 
 def _shift_bias(prepared: Preparation, op: Op, shift: Array) -> None:

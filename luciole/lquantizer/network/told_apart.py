@@ -60,15 +60,15 @@ def _signed(limits: Range, sign: int) -> Range:
     return limits if sign > 0 else (-limits[1], -limits[0])
 
 
-def fitted(limits: Range, endless: Signs, told: Range) -> Range:
+def fitted(limits: Range, endless: Signs, distinct: Range) -> Range:
     """Cut limits to the range that is told apart, and widen them to its end where infinities
     lie.
     """
-    low, high = max(limits[0], told[0]), min(limits[1], told[1])
-    if -1 in endless and told[0] > -np.inf:
-        low = min(told[0], high)
-    if 1 in endless and told[1] < np.inf:
-        high = max(told[1], low)
+    low, high = max(limits[0], distinct[0]), min(limits[1], distinct[1])
+    if -1 in endless and distinct[0] > -np.inf:
+        low = min(distinct[0], high)
+    if 1 in endless and distinct[1] < np.inf:
+        high = max(distinct[1], low)
     return low, high
 
 

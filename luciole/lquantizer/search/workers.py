@@ -95,14 +95,14 @@ class Workers:
     def _listen(self, connection: Connection) -> None:
         worker = self._crew[connection]
         try:
-            told: Outcome | None = connection.recv()
+            outcome: Outcome | None = connection.recv()
         except (EOFError, OSError):
             self._replace(connection, worker)
             return
         worker.ready, self._stillborn = True, 0
-        if told is not None:
+        if outcome is not None:
             worker.task = None
-            self._ended.append(told)
+            self._ended.append(outcome)
 
     def _replace(self, connection: Connection, worker: _Worker) -> None:
         """Start another worker, which repeats the dead one's task."""

@@ -63,8 +63,8 @@ def save(path: Path, identity: dict[str, str], state: State) -> None:
     possible.
     """
     history = [asdict(epoch) for epoch in state.history]
-    told = {"version": VERSION, "best_epoch": state.best_epoch, "history": history}
-    text = json.dumps({**told, "rate": state.rate, **identity})
+    information = {"version": VERSION, "best_epoch": state.best_epoch, "history": history}
+    text = json.dumps({**information, "rate": state.rate, **identity})
     arrays = {_INFORMATION: np.array(text)}
     arrays.update({_NOW + name: array for name, array in state.now.items()})
     arrays.update({_BEST + name: array for name, array in state.best.items()})
@@ -91,9 +91,9 @@ def load(path: Path, identity: dict[str, str]) -> State:
         raise LucioleError(f"checkpoint {path}: it was not written by a fine-tuning") from None
     if version != VERSION:
         raise LucioleError(f"checkpoint {path}: its version is {version}, {VERSION} is needed")
-    for what, expected in identity.items():
-        if information.get(what) != expected:
-            raise LucioleError(f"checkpoint {path}: it was made with other {what}")
+    for digested, expected in identity.items():
+        if information.get(digested) != expected:
+            raise LucioleError(f"checkpoint {path}: it was made with other {digested}")
     return State(_under(arrays, _NOW), _under(arrays, _BEST), best_epoch, history, rate)
 
 

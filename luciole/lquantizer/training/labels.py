@@ -46,8 +46,8 @@ class Labels:
         count = check_records(model.graph, records)
         if labels.dtype.kind not in "iu":
             raise QuantizeError(f"the labels are {labels.dtype}, class numbers are needed")
-        some = {name: array[:_SOME] for name, array in records.items()}
-        numbers = outputs_of(Interpreter(model), some, batch=1)[value.name]
+        first_records = {name: array[:_SOME] for name, array in records.items()}
+        numbers = outputs_of(Interpreter(model), first_records, batch=1)[value.name]
         if numbers.dtype.kind != "f" or not scores_classes(value, numbers, labels[:_SOME]):
             raise QuantizeError(f"labels need classes: output {called(value)!r} scores none")
         labels = labels_for(labels, (count, *answers_of(numbers).shape[1:]))

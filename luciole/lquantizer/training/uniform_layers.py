@@ -70,11 +70,11 @@ class Thresholds:
     def follow(self, low: Tensor, high: Tensor, share: Tensor) -> None:
         """Move by a share toward a batch's limits."""
         tf = self._tf
-        seen = [
+        elements = [
             tf.reduce_max(tf.stack([side / factor for side, factor in pairs]))
             for pairs in self._pairs(low, high)
         ]
-        self.variable.assign_add(share * (tf.stack(seen) - self.variable))
+        self.variable.assign_add(share * (tf.stack(elements) - self.variable))
 
     def _pairs(self, low: Tensor, high: Tensor) -> Iterator[list[tuple[Tensor, np.float32]]]:
         for column in self._basis.T:

@@ -268,11 +268,13 @@ class _Learning:
         lost |= known.kept_float(graph, types_of(schemes), ends, trained)
         schemes = {op: types for op, types in schemes.items() if op not in lost}
         known.round(graph, schemes, ends, trained)
-        some = _learned_from(records, known.cut)
+        teachers = _learned_from(records, known.cut)
         layers = [op for op in graph.ops if op in schemes and has_weights(op)]
         branches = _branches(reference.graph, twins, layers)
-        network = Network(reference, branches, None if some is None else Front(work, some, batch))
-        sampling = Sampling.of(max(1, _count(some)), options.seed)
+        network = Network(
+            reference, branches, None if teachers is None else Front(work, teachers, batch)
+        )
+        sampling = Sampling.of(max(1, _count(teachers)), options.seed)
         jobs = [_job(op, names[op], schemes[op], sampling, trained) for op in layers]
         return cls(work, network, jobs, schemes, known, Walked({}, {}, set(schemes), lost))
 
@@ -336,8 +338,8 @@ def _learned_from(records: Records | None, cut: Mapping[str, Range]) -> Records 
     apart = -(-_count(records) // _LEARNED_FROM)
     if records is None:
         return None
-    some = {name: array[::apart] for name, array in records.items()}
-    return {name: a.clip(*cut[name]) if name in cut else a for name, a in some.items()}
+    teachers = {name: array[::apart] for name, array in records.items()}
+    return {name: a.clip(*cut[name]) if name in cut else a for name, a in teachers.items()}
 
 
 def _judge(report: LayerReport, parts: Sequence[Part], learned: Integers) -> None:

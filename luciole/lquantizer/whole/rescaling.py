@@ -76,17 +76,17 @@ def _rescale(
     pairs = [pair for pair in pairs_of(work.graph) if {pair.front, pair.back} & rounded.keys()]
     if not names or not pairs:
         return []
-    some, batch, judge = None, _BATCH, None
+    judges, batch, judge = None, _BATCH, None
     if records is not None:
-        some = {name: array[:: -(-len(array) // _JUDGES)] for name, array in records.items()}
-        batch = min(known.batch_of(work, records), len(next(iter(some.values()))))
+        judges = {name: array[:: -(-len(array) // _JUDGES)] for name, array in records.items()}
+        batch = min(known.batch_of(work, records), len(next(iter(judges.values()))))
     if options.rescale == "auto":
         error = _Rounding.of(options, rounded, batch).error
-        if some is None:
+        if judges is None:
             judge = judge_made_up(work, error, options.seed)
         else:
-            judge = judge_alone(work, pairs, some, batch, error)
-    return rescale(work, pairs, some, batch, [RULES[name] for name in names], judge)
+            judge = judge_alone(work, pairs, judges, batch, error)
+    return rescale(work, pairs, judges, batch, [RULES[name] for name in names], judge)
 
 
 def _rules(options: UniformOptions, *, has_records: bool) -> list[str]:

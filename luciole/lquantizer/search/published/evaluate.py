@@ -66,9 +66,9 @@ class SeedEvaluator:
     def __init__(self, materials: SeedMaterials) -> None:
         self._materials, options = materials, materials.options
         self.model = materials.read(materials.model)
-        some = evenly(materials.training, options.calibration)
-        self.network = Network.of(self.model, some, materials.folded)
-        self.start = Start.of(self.network, some, options.granularity, options.seed)
+        calibration = evenly(materials.training, options.calibration)
+        self.network = Network.of(self.model, calibration, materials.folded)
+        self.start = Start.of(self.network, calibration, options.granularity, options.seed)
 
     @cached_property
     def judge(self) -> Judge:

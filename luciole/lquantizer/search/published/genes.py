@@ -37,11 +37,11 @@ def components(graph: Graph) -> list[list[Op]]:
     for one, other in (*_fused(graph), *_sharing(graph)):
         near[one].append(other)
         near[other].append(one)
-    order, groups, seen = {op: n for n, op in enumerate(graph.ops)}, [], set[Op]()
+    order, groups, grouped = {op: n for n, op in enumerate(graph.ops)}, [], set[Op]()
     for op in graph.ops:
-        if op not in seen:
+        if op not in grouped:
             group = _reached(op, near)
-            seen |= group
+            grouped |= group
             groups.append(sorted(group, key=order.__getitem__))
     return groups
 
