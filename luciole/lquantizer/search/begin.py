@@ -69,37 +69,17 @@ def search_network(
     fitted, judges = evenly(parted.learned, options.calibration), parted.judges
     unit = _unit(model, judges, metric, options)
     content = write(model)
-    timed = options.goal.timed
     finish = options.finishing
     training = parted.learned if finish.epochs else None
-    materials = Materials(
-        content,
-        read,
-        write,
-        fitted,
-        judges,
-        space,
-        timed,
-        options.seed,
-        options.few,
-        training,
-        metric,
+    materials = Materials(content, read, write, fitted, judges, space, options.goal.timed)
+    materials = replace(
+        materials, seed=options.seed, few=options.few, training=training, metric=metric
     )
     with closing(opened(folder, _identity(materials, options), space.choices)) as storage:
-        us = storage.number("float_us", lambda: _float_us(model, judges, timed))
-        search = Search(
-            space,
-            options.goal,
-            storage,
-            len(content),
-            us,
-            options.seed,
-            options.budget,
-            say,
-            track or untracked,
-            devices,
-            costs,
-        )
+        us = storage.number("float_us", lambda: _float_us(model, judges, materials.timed))
+        search = Search(space, options.goal, storage, len(content), us, options.seed)
+        search.budget, search.say, search.track = options.budget, say, track or untracked
+        search.devices, search.float_costs = devices, costs
         with closing(runner_for(options.workers, options.cluster, materials, say)) as runner:
             searched = search.run(runner)
             if finish.epochs:
