@@ -23,7 +23,10 @@ inferred (extents may be unknown).
   the model runs, or once it has computed them. Shapes that change from run to run, NumPy computes.
 - **NumPy only**: element types that only the reference kernel computes: exact, but slower.
 - **in C**: element types that `luciole compile` writes as C99, where shapes are known.
-- An element type that is in neither of the first two columns is refused with a sentence.
+- An element type that is in neither of the first two columns is refused with a sentence, unless
+  tensors are quantized and floats are there: then the operator is computed in floats, between
+  DEQUANTIZE and QUANTIZE, as where scales are none that kernels take. `luciole verify
+  --performance` lists such operators.
 
 Types are f32 (FLOAT32), i8 (INT8), u8 (UINT8) and so on; "f32 x i8" is data in FLOAT32 with
 weights in INT8, "any" every type of numbers that NumPy has. 8 and 16 bit integers are quantized

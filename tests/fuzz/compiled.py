@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from math import prod
 
 import numpy as np
@@ -20,7 +21,8 @@ _TINY = 1e-30
 
 
 class Compared(Observer):
-    """Computes every compiled step of a plan that keeps its tensors once more by NumPy.
+    """Computes every compiled step of a plan that keeps its tensors once more by NumPy, but for
+    operators that several steps stand for.
 
     ``differences`` has a line for each result that differs; floats may by rounding.
     """
@@ -28,20 +30,21 @@ class Compared(Observer):
     def __init__(self, plan: Plan) -> None:
         self.differences: list[str] = []
         self._plan = plan
-        self._steps = iter(plan.steps)
+        self._groups = (list(steps) for _, steps in groupby(plan.steps, lambda step: step.source))
         self._operands: list[Array | None] = []
 
     def before_operator(self, op: Op) -> None:
         """Keep the operands: a step may write over one."""
-        self._step = next(self._steps)
+        self._steps = next(self._groups)
         self._operands = [None if v is None else self._contents(v).copy() for v in op.operands]
 
     def after_operator(self, op: Op) -> None:
         """Compare the results."""
-        if self._step.native is None:
+        step, *others = self._steps
+        if step.native is None or others:
             return
         try:
-            wanted = evaluation.call(self._step.reference, self._step.op, self._operands)
+            wanted = evaluation.call(step.reference, step.op, self._operands)
         except LucioleError as error:  # the compiled kernel computed something all the same
             self.differences.append(f"NumPy refuses what ran compiled: {error}")
             return
