@@ -109,8 +109,8 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_schemes(parser: argparse.ArgumentParser) -> None:
-    """Declare what is done: a scheme for a float network, or a change of the integers that are
-    there, and what single layers become.
+    """Declare the scheme of a float network, the change of a network of integers, and the
+    configuration of single layers.
     """
     schemes = Group(parser, "what layers become")
     one_of = schemes.inner.add_mutually_exclusive_group()

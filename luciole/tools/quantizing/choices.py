@@ -28,7 +28,7 @@ _BESIDE_CONVERSION = frozenset(
 
 
 def check_conversion(arguments: argparse.Namespace) -> None:
-    """Refuse what means nothing where integers are there already. Raises UsageError."""
+    """Refuse options that a network of integers has no use for. Raises UsageError."""
     others = [name for name in vars(arguments) if name not in _BESIDE_CONVERSION]
     refuse(arguments, others, "--simulate and --requantize learn nothing: leave {} out")
 
@@ -60,7 +60,7 @@ def asked_options(arguments: argparse.Namespace) -> Options:
 
 
 def kind_of(options: Options) -> Kind:
-    """Name what the scheme of some options stores."""
+    """Return the kind of the scheme that options belong to."""
     from luciole.lquantizer import MinifloatOptions, QuantizeOptions
 
     if isinstance(options, QuantizeOptions):
@@ -111,7 +111,7 @@ def _scheme_of(config: str) -> str:
 
 
 def _kind(scheme: str | None) -> Kind:
-    """Name what a scheme stores."""
+    """Return the kind of a scheme, integers where a configuration says it."""
     from luciole.lquantizer.assignment.layer_format import Levels, Minifloat
     from luciole.lquantizer.assignment.minifloat_options import MINIFLOAT
     from luciole.lquantizer.assignment.options import format_named
@@ -159,7 +159,7 @@ def _levels(arguments: argparse.Namespace, scheme: str) -> QuantizeOptions:
 
 
 def _check_auto_bits(arguments: argparse.Namespace) -> None:
-    """Refuse what does not go with bits that are found, and targets without these."""
+    """Refuse options that contradict ``--auto-bits``, and targets without it."""
     targets = [arguments.target_size, arguments.target_drop]
     if targets.count(None) < (1 if arguments.auto_bits else 2):
         raise UsageError("--auto-bits goes with one of --target-size SIZE and --target-drop POINTS")

@@ -76,7 +76,7 @@ def _options(arguments: argparse.Namespace) -> Options:
 
 
 def _take_model(arguments: argparse.Namespace) -> None:
-    """Let the model have one name, in whichever way it was given."""
+    """Store the model's path under one name, whichever option has it."""
     named = [name for name in (arguments.model, arguments.input_model) if name is not None]
     if len(named) != 1:
         raise UsageError("give one model to quantize: MODEL or --input-model FILE")

@@ -18,8 +18,8 @@ _MOST_NAMES = 5
 
 
 def show(report: Report, kind: Kind | None, output: str, as_json: bool) -> None:
-    """Print what became of a network, and of its file: as tables, or all of it as JSON. The kind is
-    that of the scheme, None where integers that were there were changed.
+    """Print the report of a network and its file, as tables or as JSON. ``kind`` is that of the
+    scheme, None where a network of integers was changed.
     """
     for warning in report.warnings:
         console.say(f"luciole: warning: {warning}")
@@ -39,7 +39,7 @@ def show(report: Report, kind: Kind | None, output: str, as_json: bool) -> None:
 
 
 def _show_options(report: Report) -> None:
-    """Print what was tried in a search for bits."""
+    """Print the formats that a search for bits tried."""
     if not report.options:
         return
     if "exponent" in report.options[0]:
@@ -51,7 +51,7 @@ def _show_options(report: Report) -> None:
 
 
 def _show_layers(report: Report, kind: Kind | None) -> None:
-    """Print what became of the layers, and of levels what stays float beside them."""
+    """Print the layers, and for learned levels the operators that stay float beside them."""
     if kind is Kind.MINIFLOATS:
         rows = [(layer.short, layer.format, f"{layer.bytes_after:,}") for layer in report.layers]
         console.print_table(console.fitted([("layer", "format", "bytes of constants"), *rows]))
@@ -67,7 +67,7 @@ def _show_layers(report: Report, kind: Kind | None) -> None:
 
 
 def _float_line(report: Report) -> str:
-    """Say what stays float, the largest by name, and how many of the file's bytes that is."""
+    """List the operators that stay float, the largest by name, with their bytes of the file."""
     from luciole.ir.names import short_names
 
     left = report.stays_float
@@ -77,10 +77,10 @@ def _float_line(report: Report) -> str:
     short = short_names({*left, *(layer.name for layer in report.layers)})
     shown = [f"{short[n]} {console.size_text(left[n])}" for n in list(left)[:_MOST_NAMES]]
     rest = list(left.values())[_MOST_NAMES:]
-    more = [f"{len(rest)} more {console.size_text(sum(rest))}"] if rest else []
+    others = [f"{len(rest)} more {console.size_text(sum(rest))}"] if rest else []
     return (
         f"stays float: {console.size_text(total)} of the file's {console.size_text(file)} "
-        f"({100 * total / max(file, 1):.0f} %): {', '.join(shown + more)}"
+        f"({100 * total / max(file, 1):.0f} %): {', '.join(shown + others)}"
     )
 
 
