@@ -113,8 +113,8 @@ def _run(arguments: argparse.Namespace) -> int:
     if not arguments.no_proof:
         proof = proved(content, arguments.output, original, _judges(arguments, original), same=True)
     code = write_judged(content, arguments.output, proof, arguments.keep)
-    kinds = (_kinds(original), _kinds(model))
-    _print(arguments, _Outcome(len(content), *kinds, changes, proof))
+    outcome = _Outcome(len(content), _kinds(original), _kinds(model), changes, proof)
+    _print(arguments, outcome)
     return code
 
 
