@@ -72,10 +72,12 @@ def _tensor_dtype(model: Model) -> Answer:
 
 
 def _tensor_shape(model: Model) -> Answer:
-    """Write extents as the file has them: 1 for an unknown one."""
+    """Write -1 for an unknown extent."""
     values = list(_values(model))
-    content = [{"name": utf8(v.name), "shape": list(v.dims)} for v in values]
-    return Answer(content, [f"{one_line(v.name)} {shape_text(v.dims)}" for v in values])
+    shapes = [tuple(-1 if n is None else n for n in value.shape) for value in values]
+    pairs = list(zip(values, shapes, strict=True))
+    content = [{"name": utf8(value.name), "shape": list(shape)} for value, shape in pairs]
+    return Answer(content, [f"{one_line(v.name)} {shape_text(shape)}" for v, shape in pairs])
 
 
 def _constants(model: Model) -> Answer:

@@ -63,7 +63,9 @@ def test_what_circle_inspect_says(capsys: Capture, net: Path) -> None:
     assert lines(capsys, "--constants") == ["a/kernel", "a_kernel"]
     types = lines(capsys, "--tensor_dtype")
     assert types[:4] == ["image FLOAT32", "a/kernel FLOAT32", "a_kernel INT4", "computed FLOAT32"]
-    assert lines(capsys, "--tensor_shape")[:2] == ["image [1,4,4,1]", "a/kernel [2,2,2,1]"]
+    assert lines(capsys, "--tensor_shape")[:2] == ["image [-1,4,4,1]", "a/kernel [2,2,2,1]"]
+    content = json.loads("".join(lines(capsys, "--tensor-shape", "--json")))
+    assert content[0] == {"name": "image", "shape": [-1, 4, 4, 1]}
 
 
 def test_tensors(capsys: Capture, net: Path) -> None:
