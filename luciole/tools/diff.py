@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from luciole.tools.common import console
 from luciole.tools.common.command import (
     FINE,
+    UsageError,
     add_common,
     add_custom,
     add_data_bounds,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 RANKS = ("relative", "mpeir", "mse", "mae", "tae", "srmse", "largest")
 VISQ = ("mpeir", "mse", "tae", "srmse")
+PRINTED = ("mae", "mape", "mpeir", "top1", "top5", "mse")
 
 
 def main(argv: Sequence[str] | None = None, program: str = "luciole diff") -> int:
@@ -53,6 +55,13 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole diff") -> in
     )
     parser.add_argument("--in-order", action="store_true", help="layers as they run, not ranked")
     parser.add_argument("--top", type=int, metavar="N", help="show the N worst layers only")
+    parser.add_argument(
+        "--print",
+        dest="printed",
+        metavar="A,B",
+        help="print these measures of the outputs alone, in the lines of ONE's circle-eval-diff: "
+        f"{', '.join(PRINTED)}",
+    )
     _add_visq(parser)
     add_data_bounds(parser)
     add_custom(parser)
@@ -79,6 +88,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from luciole.tools import diff_report
     from luciole.tools.data import asked_data
 
+    printed = _printed(arguments.printed)
     targets = {m: vars(arguments)[f"visq_{m}"] for m in VISQ if vars(arguments)[f"visq_{m}"]}
     for path in targets.values():
         check_writable(path)
@@ -90,8 +100,20 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         console.print_json(diff_report.as_json(comparison, arguments.first, arguments.second))
         return FINE
+    if printed:
+        diff_report.print_measures(comparison, printed)
+        return FINE
     diff_report.print_report(comparison, arguments.by, arguments.in_order, arguments.top)
     return FINE
+
+
+def _printed(text: str | None) -> list[str]:
+    """Read the names of measures. Raises UsageError for another one."""
+    names = [] if text is None else [name.strip().lower() for name in text.split(",")]
+    for name in names:
+        if name not in PRINTED:
+            raise UsageError(f"--print has no {name!r}: there are {', '.join(PRINTED)}")
+    return names
 
 
 def _write(targets: dict[str, str], comparison: Comparison, first: str) -> None:

@@ -80,6 +80,38 @@ def _colour_range(
     return min((r.low for r in ranges), default=0.0), max((r.high for r in ranges), default=0.0)
 
 
+_TITLES = {
+    "mae": "Mean Absolute Error (MAE)",
+    "mape": "Mean Absolute Percentage Error (MAPE)",
+    "mpeir": "Mean Peak Error to Interval Ratio (MPEIR)",
+    "mse": "Mean Squared Error (MSE)",
+    "top1": "Mean Top-1 Match Ratio",
+    "top5": "Mean Top-5 Match Ratio",
+}
+
+
+def print_measures(comparison: Comparison, names: Sequence[str]) -> None:
+    """Print measures of the outputs as ONE's circle-eval-diff does: a title for each measure, and a
+    line for each output that has it.
+    """
+    for name in names:
+        console.show(_TITLES[name])
+        for errors in comparison.outputs:
+            console.show(_measure_line(errors, name))
+
+
+def _measure_line(errors: TensorErrors, name: str) -> str:
+    output = one_line(errors.name)
+    if name.startswith("top"):
+        share = errors.top.get(int(name[3:]))
+        if share is None:
+            return f"Top-{name[3:]} metric for {output} is ignored: it scores no such classes"
+        return f"Mean Top-{name[3:]} match ratio for {output} is {share:.6g}"
+    value = errors.measures.as_dict()[name]
+    percent = "%" if name == "mape" else ""
+    return f"{name.upper()} for {output} is {'nan' if value is None else f'{value:.6g}{percent}'}"
+
+
 def print_report(comparison: Comparison, by: str, in_order: bool, top: int | None) -> None:
     """Print layers with a bar each, the worst first, then the outputs."""
     short = short_names(e.name for e in comparison.layers)

@@ -102,6 +102,21 @@ def test_what_visq_writes(capsys: Capture, models: Path) -> None:
     assert (first[0]["b"], first[8]["e"]) == (0.0, 1.0)
 
 
+def test_measures_in_ones_lines(capsys: Capture, models: Path) -> None:
+    found = json.loads(call(capsys, *ARGV, "--json").out)["outputs"][0]
+    lines = call(capsys, *ARGV, "--print", "mae,MAPE,top1,top5").out.splitlines()
+    assert lines[:2] == ["Mean Absolute Error (MAE)", f"MAE for fc2 is {found['mae']:.6g}"]
+    assert lines[3] == f"MAPE for fc2 is {found['mape']:.6g}%"
+    assert lines[5] == f"Mean Top-1 match ratio for fc2 is {found['top1_match']:.6g}"
+    assert lines[7] == "Top-5 metric for fc2 is ignored: it scores no such classes"
+    assert len(lines) == 8
+
+
+def test_diff_refuses_measures_that_it_does_not_print(capsys: Capture, models: Path) -> None:
+    text = call(capsys, *ARGV, "--print", "mae,srmse").error(2)
+    assert text == "--print has no 'srmse': there are mae, mape, mpeir, top1, top5, mse"
+
+
 def test_models_whose_tensors_are_called_otherwise(capsys: Capture, models: Path) -> None:
     other = luciole.load("small.circle")
     for value in other.graph.values:

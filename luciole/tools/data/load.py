@@ -22,6 +22,7 @@ from luciole.tools.data.errors import AskedError, DataError, about
 from luciole.tools.data.fitting import input_specs
 from luciole.tools.data.npy import MAGIC
 from luciole.tools.data.preprocess import transforms_of
+from luciole.tools.data.random_records import random_count, read_random
 
 DEFAULT_BOUNDS = Bounds()
 _HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
@@ -71,7 +72,7 @@ def load_data(
     """Read the first ``limit`` records of a file or folder as a graph's inputs take them.
 
     ``path``: HDF5 in ONE's layout, .npz, .npy, a folder or a list of record files, told by content,
-    or the bytes of one record after the other (.raw, .bin).
+    the bytes of one record after the other (.raw, .bin), or ``random:N``, N random records.
     ``array``: which array of an .npz is the input; ``FILE:ARRAY`` as path says the same.
     ``preprocess``: arithmetic in ``x`` for real numbers, e.g. ``x/255``; ``none`` for nothing; for
     one input by name ``image=x/255; mask=none``.
@@ -115,6 +116,9 @@ def summary_line(name: str, array: Array) -> str:
 
 
 def _read(path: str, request: Wanted, array: str | None) -> Stored:
+    count = random_count(path)
+    if count is not None:
+        return read_random(count, request)
     kind = _kind(path)
     if kind == "npz":
         return npz.read_npz(path, request, array)
