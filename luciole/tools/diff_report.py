@@ -85,8 +85,8 @@ _TITLES = {
     "mape": "Mean Absolute Percentage Error (MAPE)",
     "mpeir": "Mean Peak Error to Interval Ratio (MPEIR)",
     "mse": "Mean Squared Error (MSE)",
-    "top1": "Mean Top-1 Match Ratio",
-    "top5": "Mean Top-5 Match Ratio",
+    "top1": "Ratio of Matched Indices between Top-1 results of the models",
+    "top5": "Ratio of Matched Indices between Top-5 results of the models",
 }
 
 

@@ -298,6 +298,8 @@ def layer(**entry: Any) -> dict[str, Any]:
         ({"granularity": "tensor"}, "ONE has channel and layer"),
         ({"scheme": "int16", "granularity": "layer"}, "granularity layer is for uint8 only"),
         ({"input_type": "int8"}, "float32, uint8, int16 are possible"),
+        ({"ranges": "mse"}, "ranges is 'mse': ONE's numbers have record_percentile"),
+        ({"ranges": "record_percentile:30"}, "record_percentile"),
         ({"rounding": "nearest"}, "rounding does not go with ONE's numbers"),
         (layer(granularity="layer"), "layer 'y0': granularity layer is for uint8"),
         (layer(dtype="int4"), "dtype is 'int4': uint8 and int16"),
@@ -312,6 +314,14 @@ def layer(**entry: Any) -> dict[str, Any]:
 def test_what_one_does_not_have_is_refused(choices: dict[str, Any], sentence: str) -> None:
     with pytest.raises(QuantizeError, match=sentence):
         one(chain(Tanh), **choices)
+
+
+def test_other_percentiles_give_other_scales() -> None:
+    scales = [
+        float(inside(one(chain(Tanh), ranges=rule).model, "x").scale[0])
+        for rule in ("record_percentile:99", "record_percentile:60")
+    ]
+    assert scales[1] < scales[0]
 
 
 def test_networks_that_one_does_not_quantize_are_refused() -> None:

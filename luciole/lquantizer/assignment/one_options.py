@@ -10,6 +10,8 @@ from luciole.lquantizer.assignment.layer_format import Integers
 from luciole.lquantizer.assignment.one_config import GRANULARITIES, TYPES, OneLayers
 from luciole.lquantizer.errors import QuantizeError
 
+RANGES = "record_percentile:99"
+"""The 1st and 99th percentile."""
 ALONE = {"weights": TensorType.INT8, "weights_int16": TensorType.INT16}
 """Schemes that round weights and leave all else float."""
 _WORDS = {
@@ -26,7 +28,8 @@ class OneOptions:
     """What ONE's numbers are to be of: a ``scheme`` (uint8, int16; weights and weights_int16 leave
     tensors between operators float), its ``granularity`` (channel, or layer, for uint8 only), and
     the ``layers`` that differ from it. Inputs and outputs of the file are of the scheme's type
-    unless ``input_type`` or ``output_type`` say otherwise (uint8, int16, float32).
+    unless ``input_type`` or ``output_type`` say otherwise (uint8, int16, float32). ``ranges``
+    says which percentile of the records' extremes tensors reach.
     """
 
     compatible: ClassVar[str] = "one"
@@ -35,6 +38,7 @@ class OneOptions:
     input_type: str | None = None
     output_type: str | None = None
     config: object = None
+    ranges: str = RANGES
     ranges_from: object = None
 
     def __post_init__(self) -> None:
@@ -43,6 +47,8 @@ class OneOptions:
         if self.scheme not in (*TYPES, *ALONE):
             names = ", ".join((*TYPES, *ALONE))
             raise QuantizeError(f"scheme is {self.scheme!r}: ONE has {names}")
+        if self.ranges.partition(":")[0] != RANGES.partition(":")[0]:
+            raise QuantizeError(f"ranges is {self.ranges!r}: ONE's numbers have record_percentile")
         for name in ("input_type", "output_type"):
             end = getattr(self, name)
             if end not in (None, "float32", *TYPES):

@@ -53,7 +53,6 @@ from luciole.lquantizer.report import LayerReport, Report
 from luciole.lquantizer.rewrite.integers import slot_of, weight_slot
 from luciole.lquantizer.rewrite.one_moves import rescale_moved
 
-_RULE = "record_percentile:99"
 _LAYERS = (Conv2D, DepthwiseConv2D, TransposeConv, FullyConnected)
 """Operators whose weights are rounded before data run."""
 _BY_CHANNEL: dict[type[Op], tuple[str, ...]] = {
@@ -77,7 +76,7 @@ def quantize_one(
     layers = options.layers(options.config)
     names = {op: op.name for op in work.graph.ops}
     sizes = {op: constant_bytes(op) for op in work.graph.ops if isinstance(op, _LAYERS)}
-    limits = Limits(UniformOptions(ranges=_RULE), given_ranges(options.ranges_from))
+    limits = Limits(UniformOptions(ranges=options.ranges), given_ranges(options.ranges_from))
     if options.takes_data:
         kinds = _quantize(work, records, options, layers, limits, track or untracked)
     else:
