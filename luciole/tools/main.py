@@ -58,6 +58,7 @@ PROGRAMS = {
     "implant": Program(
         "surgery.implant", "other tools' scales, zero points, values and ranges, put into a model"
     ),
+    "pack": Program("pack", "put a model into an nnpackage, which ONE's runtime loads"),
     "compile": Program("compile", "write a network as C99 for machines without Python"),
     "completion": Program("completion", "write what makes a shell complete programs and options"),
     "verify": Program("verify", "check a model file and list what is wrong with it"),

@@ -75,7 +75,12 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
         help="which passes run: all that are good for every model (o1), only those that spell "
         "everything in one way (canonical), or none (default: o1)",
     )
-    parser.add_argument("--passes", metavar="A,B", help="run these passes instead of a preset's")
+    parser.add_argument(
+        "--passes",
+        metavar="A,B",
+        help="run these passes instead of a preset's, whose "
+        "name may stand among them: o1,convert_nchw_to_nhwc",
+    )
     parser.add_argument("--without", metavar="A,B", help="do not run these passes")
     parser.add_argument("--list", action="store_true", help="list all passes, and end")
     parser.add_argument(

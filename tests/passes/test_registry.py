@@ -36,6 +36,13 @@ def test_every_pass_says_what_it_rewrites_to_what() -> None:
     assert all("->" in one.summary and one.summary[-1] in ".`" for one in passes.values())
 
 
+def test_a_presets_name_stands_for_its_passes() -> None:
+    named = [one.name for one in chosen(passes=["fuse_rope", "canonical", "replace_sub_with_add"])]
+    assert named[0] == "fuse_rope"
+    assert set(named[1:]) == {one.name for one in chosen("canonical")}
+    assert chosen(passes=["none"]) == []
+
+
 def test_presets_run_folders_in_their_order() -> None:
     assert names(preset="none") == []
     assert set(names(preset="canonical")) < set(names())

@@ -95,15 +95,17 @@ def chosen(
     *,
     circle: bool = True,
 ) -> list[NamedPass]:
-    """Choose the passes of a preset, or those that are named, ``without`` some; for a format that
-    is not ``circle``'s only those that make nothing but operators of TFLite.
+    """Choose the passes of a preset, or those that are named, where a preset's name stands for its
+    passes, ``without`` some; for a format that is not ``circle``'s only those that make nothing but
+    operators of TFLite.
 
     Raises LucioleError for names that no pass and no preset has, and for a named pass that makes
     operators which the format does not have.
     """
     left_out = {_known(name).name for name in without}
     if passes is not None:
-        named = [_known(name) for name in dict.fromkeys(passes)]
+        chains = [_of_name(name, circle=circle) for name in passes]
+        named = list({one.name: one for chain in chains for one in chain}.values())
         for one in named:
             if one.needs_circle and not circle:
                 kinds = ", ".join(kind.code.name for kind in one.call.makes)
@@ -112,6 +114,11 @@ def chosen(
     if preset not in PRESETS:
         raise LucioleError(f"no preset is called {preset!r}: there are {', '.join(PRESETS)}")
     return [one for one in _of_preset(preset, circle=circle) if one.name not in left_out]
+
+
+def _of_name(name: str, *, circle: bool) -> list[NamedPass]:
+    """Return the passes of a preset, or the one of that name."""
+    return _of_preset(name, circle=circle) if name in PRESETS else [_known(name)]
 
 
 def _of_preset(preset: str, *, circle: bool) -> list[NamedPass]:
