@@ -69,8 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the program that the first argument names."""
     words = list(sys.argv[1:] if argv is None else argv)
     if words and words[0] in PROGRAMS:
-        module = importlib.import_module(f"luciole.tools.{PROGRAMS[words[0]].module}")
-        return int(module.main(words[1:], program=f"luciole {words[0]}"))
+        return run_named(words[0], words[1:])
     width = max(map(len, PROGRAMS))
     listed = "\n".join(f"  {name:<{width}}  {p.summary}" for name, p in PROGRAMS.items())
     parser = parser_for("luciole", f"{luciole_text()}\n\nprograms:\n{listed}")
@@ -83,6 +82,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.parse_args(words[:1])
     return WRONG_USAGE
+
+
+def run_named(name: str, words: Sequence[str], called: str = "") -> int:
+    """Run one of the programs, which calls itself by another name where it was ``called`` so."""
+    module = importlib.import_module(f"luciole.tools.{PROGRAMS[name].module}")
+    return int(module.main(words, program=called or f"luciole {name}"))
 
 
 def parser_of(name: str) -> argparse.ArgumentParser:
