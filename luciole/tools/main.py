@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from luciole.tools.common.command import DESCRIBE, WRONG_USAGE, Described, parser_for
+from luciole.tools.common.command import WRONG_USAGE, Asked, Described, parser_for
 
 
 class Program(NamedTuple):
@@ -58,6 +58,7 @@ PROGRAMS = {
     "implant": Program(
         "surgery.implant", "other tools' scales, zero points, values and ranges, put into a model"
     ),
+    "build": Program("build.command", "run all steps that one file names, or onecc's .cfg"),
     "pack": Program("pack", "put a model into an nnpackage, which ONE's runtime loads"),
     "compile": Program("compile", "write a network as C99 for machines without Python"),
     "completion": Program("completion", "write what makes a shell complete programs and options"),
@@ -90,11 +91,11 @@ def run_named(name: str, words: Sequence[str], called: str = "") -> int:
     return int(module.main(words, program=called or f"luciole {name}"))
 
 
-def parser_of(name: str) -> argparse.ArgumentParser:
-    """Find the parser of one of the programs."""
+def parser_of(name: str, words: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """Find the parser with which one of the programs reads words."""
     module = importlib.import_module(f"luciole.tools.{PROGRAMS[name].module}")
     try:
-        module.main(DESCRIBE, program=f"luciole {name}")
+        module.main(Asked(words), program=f"luciole {name}")
     except Described as described:
         return described.parser
     raise AssertionError(f"{name} runs without run_program")

@@ -31,6 +31,8 @@ class _Parser(argparse.ArgumentParser):
     not repeat its usage.
     """
 
+    place: str = ""
+    """Where the words stand, in front of an error."""
     _words: Sequence[str] = ()
 
     def parse_known_args(  # type: ignore[override]  # argparse declares overloads
@@ -40,7 +42,7 @@ class _Parser(argparse.ArgumentParser):
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        line = printable(" ".join(message.split())) + self._hint(message)
+        line = printable(" ".join(f"{self.place} {message}".split())) + self._hint(message)
         self.exit(WRONG_USAGE, f"luciole: error: {line} ({self.prog} --help says more)\n")
 
     def _hint(self, message: str) -> str:
@@ -57,6 +59,17 @@ class _Parser(argparse.ArgumentParser):
                 likely = similar(chosen[1], map(str, action.choices))
                 return f", did you mean {likely}?" if likely else ""
         return ""
+
+
+def read_words(
+    parser: argparse.ArgumentParser, words: Sequence[str], place: str, *, dashes: bool = True
+) -> argparse.Namespace:
+    """Parse the words of a program that stand at some place: an error begins with it. With
+    ``dashes`` underscores in options mean these.
+    """
+    if isinstance(parser, _Parser):
+        parser.place = place
+    return parser.parse_args(with_dashes(words) if dashes else words)
 
 
 def similar(word: str, known: Iterable[str]) -> str:
@@ -198,8 +211,16 @@ def _load_custom(path: str) -> None:
         raise UsageError(f"{path}: {type(error).__name__}: {error}") from error
 
 
-DESCRIBE = ("--describe",)
-"""Arguments that make a program give its parser instead of running (see ``Described``)."""
+class Asked(tuple[str, ...]):
+    """Words that make a program give the parser that reads them instead of running (see
+    ``Described``).
+    """
+
+    __slots__ = ()
+
+
+DESCRIBE = Asked()
+"""No words: the parser that help is printed of."""
 
 
 class Described(BaseException):
@@ -216,7 +237,7 @@ def run_program(
     run: Callable[[argparse.Namespace], int],
 ) -> int:
     """Parse, run, and turn whatever goes wrong into one line and an exit code."""
-    if argv is DESCRIBE:
+    if isinstance(argv, Asked):
         raise Described(parser)
     arguments = parser.parse_args(with_dashes(sys.argv[1:] if argv is None else argv))
     _escape_what_has_no_letters()

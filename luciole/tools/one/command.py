@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from luciole import __version__
-from luciole.tools.common.command import FINE, UsageError, parser_for
+from luciole.tools.common.command import FINE, UsageError, parser_for, read_words
 from luciole.tools.main import run_named
 from luciole.tools.one.alias import Alias, Option
 from luciole.tools.one.sections import section_words
@@ -30,18 +30,19 @@ def main(argv: Sequence[str] | None = None, program: str | None = None) -> int:
     return FINE
 
 
-def translated(name: str, words: Sequence[str]) -> list[Call]:
-    """Return the calls of ours for a command of ONE's. Ends the program, in a sentence, for what
-    ONE's does not take, and for what has no counterpart.
+def translated(name: str, words: Sequence[str], place: str = "") -> list[Call]:
+    """Return the calls of ours for a command of ONE's. Ends the program, in a sentence that begins
+    with the place where the words stand, for what ONE's does not take, and for what has no
+    counterpart.
     """
-    alias = _form(name, words)
-    parser = parser_of(alias)
+    usual = forms(name)[-1]
+    parser = parser_of(usual)
     try:
-        if alias.driver:
-            words = _with_section(alias, words)
-            alias = _form(name, words)
-            parser = parser_of(alias)
-        return calls_of(alias, values_of(alias, parser.parse_args(words)))
+        if usual.driver:
+            words = _with_section(usual, words)
+        alias = _form(name, words)
+        parser = parser_of(alias)
+        return calls_of(alias, values_of(alias, read_words(parser, words, place, dashes=False)))
     except UsageError as error:
         parser.error(str(error))
 

@@ -57,9 +57,14 @@ def words_of(entries: Mapping[str, str], program: str, place: str) -> list[str]:
         option = options[key]
         if option.values and value:
             words += [option.name, *map(os.path.expanduser, _split(value, len(option.values)))]
-        elif not option.values and value.lower() not in _NO:
+        elif not option.values and is_on(value):
             words.append(option.name)
     return words
+
+
+def is_on(value: str) -> bool:
+    """Return whether the value of a switch turns it on."""
+    return value.lower() not in _NO
 
 
 def _split(value: str, count: int) -> list[str]:

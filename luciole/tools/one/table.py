@@ -310,6 +310,16 @@ ALIASES: tuple[Alias, ...] = (
     ),
 )
 
+WITHOUT = {
+    "one-import-bcq": "TensorFlow's graphs with BCQ in them are not read",
+    "one-import-pytorch": "export an .onnx file from PyTorch, which one-import-onnx reads",
+    "one-partition": "models are not shared out between backends",
+    "one-codegen": "a backend's own compiler writes it; `luciole compile` writes C99",
+    "one-profile": "a backend's own profiler runs it; `luciole bench` measures here",
+    "one-infer": "a backend's own driver runs it; `luciole run` computes here",
+}
+"""Programs of ONE's that onecc runs and that have no counterpart, and why."""
+
 
 def names() -> list[str]:
     """List the names of all programs of ONE's, each once."""
