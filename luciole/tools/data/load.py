@@ -116,9 +116,6 @@ def summary_line(name: str, array: Array) -> str:
 
 
 def _read(path: str, request: Wanted, array: str | None) -> Stored:
-    count = random_count(path)
-    if count is not None:
-        return read_random(count, request)
     kind = _kind(path)
     if kind == "npz":
         return npz.read_npz(path, request, array)
@@ -132,13 +129,17 @@ def _read(path: str, request: Wanted, array: str | None) -> Stored:
         return hdf5.read_hdf5(path, request)
     if kind == "raw":
         return raw_files.read_raw(path, request)
+    if kind == "random":
+        return read_random(path, request)
     return raw_files.read_list(path, request)
 
 
 def _kind(path: str) -> str:
     """Find the kind of file at a path, by its first bytes: folder, hdf5, npz, npy or list; raw by
-    its name, as its bytes may be any.
+    its name, as its bytes may be any, and random, which is no file.
     """
+    if random_count(path) is not None:
+        return "random"
     if os.path.isdir(path):
         return "folder"
     with open_file(path) as file:

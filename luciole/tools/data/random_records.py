@@ -26,12 +26,13 @@ def random_count(path: str) -> int | None:
     return None if match is None or os.path.exists(path) else int(match[1])
 
 
-def read_random(count: int, request: Wanted) -> Stored:
+def read_random(path: str, request: Wanted) -> Stored:
     """Make records of every input, the same ones each time: floats, which a quantized input takes,
     too, else integers, or zeros and ones. Unknown extents are 1.
     """
-    if count < 1:
-        raise DataError(f"random:{count}: at least 1 record is needed")
+    count = random_count(path)
+    if not count:
+        raise DataError("at least 1 record is needed")
     generator = np.random.default_rng(0)
     rows = [_rows(spec, count, generator) for spec in request.specs]
     return Stored(collect(request, [rows], count), count)

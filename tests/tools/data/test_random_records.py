@@ -12,7 +12,7 @@ from luciole.tools.data import DataError, load_data
 from tests.tools.data.stores import graph_of
 
 
-def test_floats_are_as_ones_and_the_same_each_time() -> None:
+def test_floats_are_as_ones_and_the_same_each_time(tmp_path: Path) -> None:
     graph = graph_of((1, 40, 50))
     graph.add_input("other", (None, None, 3))
     data = load_data("random:7", graph)
@@ -20,6 +20,9 @@ def test_floats_are_as_ones_and_the_same_each_time() -> None:
     assert (first.shape, second.shape) == ((7, 40, 50), (7, 1, 3))
     assert -5 <= first.min() < -4.9
     assert 4.9 < first.max() <= 5
+    np.save(tmp_path / "y.npy", np.arange(7))
+    labelled = load_data("random:7", graph, labels=str(tmp_path / "y.npy"))
+    np.testing.assert_array_equal(labelled.labels, np.arange(7))
     again = load_data("random:7", graph, limit=2, preprocess="x/5")
     np.testing.assert_array_equal(next(iter(again.records.values())), first[:2] / np.float32(5))
 
