@@ -19,6 +19,8 @@ from docs.generate.programs import own_name
 from luciole.importers.reader import readers
 from luciole.tools.common.command import with_dashes
 from luciole.tools.main import PROGRAMS, parser_of
+from luciole.tools.one.command import translated
+from luciole.tools.one.table import names
 from tests.compiler_support import needs_compiler
 
 ROOT = Path(__file__).parent.parent
@@ -90,6 +92,8 @@ def test_commands_are_understood(document: str) -> None:
         if name is not None:
             rest = words[len(name.split()) :]
             parser_of(NAMES[name]).parse_args(with_dashes(rest))
+        elif words[0] in names():
+            assert translated(words[0], words[1:])
         elif words[:2] == ["python3", "-m"] and words[2] not in INSTALLED:
             assert find_spec(words[2]) is not None, command
 
@@ -154,6 +158,7 @@ def test_readme_names_all_that_is_read() -> None:
 
 AS_PRINTED = [
     ("docs/getting-started.md", "", "compare.html"),
+    ("docs/how-to/build.md", "", "one.q8.circle"),
     ("docs/how-to/run.md", "", "between.npz"),
     ("docs/how-to/surgery.md", "", "digit.tflite"),
     pytest.param(

@@ -13,6 +13,7 @@ from docs.generate import graph, passes, programs, rooms
 from docs.generate.hooks import PARTS, PROGRAMS, on_config, on_page_markdown
 from luciole.tools.main import PROGRAMS as LISTED
 from luciole.tools.main import main
+from luciole.tools.one.table import ALIASES
 from tests.test_layers import MAY_IMPORT
 
 TRIANGLE = {"roof": {"wall", "floor"}, "wall": {"floor"}, "floor": set()}
@@ -124,6 +125,17 @@ def test_folders_that_import_each_other_share_a_box(monkeypatch: pytest.MonkeyPa
     assert len(parsed(drawing).findall(f"{SVG}rect")) == 6
     assert len(parsed(drawing).findall(f"{SVG}path")) == 5
     assert "The folders of tools. Those in one box import each other." in text
+
+
+def test_every_option_of_ones_programs_is_on_the_page() -> None:
+    page = PARTS["one-options"]()
+    for alias in ALIASES:
+        assert f"### `{f'{alias.name} {alias.when}'.strip()}`" in page
+        assert f"| `{alias.name}` | `luciole {alias.program}` |" in PARTS["one-programs"]()
+        for option in alias.all_options():
+            assert f"`{option.name}`" in page
+    assert "| `-d`, `--input_data` DATA | `--data` | without it 3 random records |" in page
+    assert "| `--fuse_bcq` | refused | BCQ operators are read" in page
 
 
 def test_every_pass_is_in_the_reference() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))  # this repository's luciole, also where another one is installed
 
-from docs.generate import formats, passes, programs, rooms  # noqa: E402
+from docs.generate import formats, one, passes, programs, rooms  # noqa: E402
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -24,6 +24,8 @@ PARTS: dict[str, Callable[[], str]] = {
     "changelog": lambda: (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
     "formats": formats.table,
     "folders": rooms.folders,
+    "one-options": one.options,
+    "one-programs": one.programs,
     "passes": passes.directives,
     "programs": programs.table,
     "rooms": rooms.picture,
