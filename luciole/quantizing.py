@@ -26,7 +26,7 @@ from luciole.lquantizer import (
     UniformOptions,
 )
 from luciole.lquantizer.assignment.choosing import Options
-from luciole.lquantizer.assignment.one_options import OneOptions
+from luciole.lquantizer.assignment.one_options import MAKE, RECORD, ROUND, OneOptions
 from luciole.lquantizer.assignment.schemes import FLOAT, LEARNED, MIXED
 from luciole.lquantizer.calibration.doubts import doubts
 from luciole.lquantizer.errors import check_points
@@ -39,6 +39,7 @@ from luciole.lquantizer.proving.simulation import simulated, simulation_of
 from luciole.lquantizer.search.auto_bits import Widths, for_drop, for_size
 from luciole.lquantizer.search.mixed_bits import quantize_mixed_bits
 from luciole.lquantizer.whole.one import quantize_one
+from luciole.lquantizer.whole.one_steps import quantize_noted, record_alone, round_alone
 
 Records = Mapping[str, Array]
 
@@ -158,6 +159,13 @@ def _minifloat(options: MinifloatOptions, task: Task) -> Result:
 
 @_by.register
 def _as_one_does(options: OneOptions, task: Task) -> Result:
+    if options.step == ROUND:
+        return round_alone(task.model, options)
+    if options.step == RECORD:
+        records = task.needed("ranges are those of data")
+        return record_alone(task.model, records, options, task.track)
+    if options.step == MAKE:
+        return quantize_noted(task.model, options, task.track)
     return quantize_one(task.model, task.records, options, task.track)
 
 

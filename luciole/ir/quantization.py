@@ -239,6 +239,24 @@ def stored_parameters(value: Value) -> tuple[Floats, Points]:
     )
 
 
+def noted_range(value: Value) -> tuple[float, float] | None:
+    """Return the least and the largest number that a float tensor reaches, where its file notes
+    them: one of each.
+    """
+    table = value.quantization
+    if table is None or table.min is None or table.max is None:
+        return None
+    if len(table.min) != 1 or len(table.max) != 1:
+        return None
+    return float(table.min[0]), float(table.max[0])
+
+
+def note_range(value: Value, reach: tuple[float, float]) -> None:
+    """Note the least and the largest number that a float tensor reaches."""
+    low, high = (np.array([number], np.float32) for number in reach)
+    value.quantization = QuantizationParameters(min=low, max=high)
+
+
 def vectors(table: QuantizationParameters) -> dict[str, Array | None]:
     """Name the vectors of a table as the schema does: what dumps and recipes show of it."""
     return {

@@ -24,7 +24,7 @@ from luciole.ir.ops.pad import PadV2
 from luciole.ir.ops.quantize import Quantize
 from luciole.ir.ops.reshape import Reshape
 from luciole.ir.ops.softmax import Softmax
-from luciole.ir.quantization import Affine
+from luciole.ir.quantization import Affine, noted_range
 from luciole.ir.value import Buffer, has_batch_axis
 from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.formats.one_numbers import of_limits
@@ -368,3 +368,29 @@ def test_one_by_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert inside(luciole.load(written), name).dtype == TensorType.INT16
     assert main([*words, "--compatible", "one", "--scheme", "uint8", "--rounding", "nearest"]) == 1
     assert "rounding does not go with ONE's numbers" in capsys.readouterr().err
+
+
+def test_three_steps_give_what_one_does_in_one() -> None:
+    model, x = network([8, 6, 4]), random(5, 30, 8)
+    for granularity in ("layer", "channel"):
+        choices: dict[str, Any] = {"compatible": "one", "granularity": granularity, "proof": False}
+        whole = luciole.quantize(model, x, **choices).model
+        rounded = luciole.quantize(model, step="weights", **choices).model
+        assert {v.dtype for v in rounded.graph.values} == {TensorType.FLOAT32}
+        noted = from_bytes(to_bytes(luciole.quantize(rounded, x, step="ranges", **choices).model))
+        assert noted_range(noted.graph.inputs[0]) == pytest.approx(
+            (np.percentile(x.min(1), 1), np.percentile(x.max(1), 99)), rel=1e-6
+        )
+        steps = luciole.quantize(noted, step="integers", **choices).model
+        assert to_bytes(steps) == to_bytes(whole)
+
+
+def test_steps_are_refused_where_they_make_no_sense() -> None:
+    with pytest.raises(QuantizeError, match="no tensor notes its min and max"):
+        one(chain(Tanh), step="integers")
+    with pytest.raises(QuantizeError, match="step is 'all': ONE has weights, ranges, integers"):
+        one(chain(Tanh), step="all")
+    with pytest.raises(QuantizeError, match="scheme weights is one step: leave step out"):
+        one(chain(Tanh), scheme="weights", step="weights")
+    with pytest.raises(QuantizeError, match="ranges are those of data: give some"):
+        luciole.quantize(chain(Tanh), compatible="one", step="ranges")

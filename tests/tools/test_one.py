@@ -142,6 +142,14 @@ def test_the_entry_points_are_those_of_the_table() -> None:
             "--second_input_data A.h5 --input_data_format h5 --metric MAE",
             ["diff A B --data A.h5 --print mae"],
         ),
+        (
+            "record-minmax",
+            "--input_model a --output_model b --max_percentile 95 --min_percentile 5",
+            [
+                "quantize --compatible one --step ranges --no-proof a --output b --data random:3 "
+                "--ranges record_percentile:95"
+            ],
+        ),
         ("circle-eval-diff", "--first_model A --second_model B", ["diff A B --data random:3"]),
         ("one-pack", "-i a.circle -o p", ["pack a.circle --output p"]),
         ("onecc", "-C net.cfg", ["build net.cfg"]),
@@ -236,3 +244,15 @@ def test_a_script_of_ones_runs(capsys: Capture, folder: Path) -> None:
     assert printed[0] == "Mean Absolute Error (MAE)"
     assert float(printed[1].removeprefix("MAE for fc2 is ")) < 0.05
     assert float(printed[3].rpartition(" ")[2]) > 0.9
+
+
+def test_the_steps_of_one_quantize_one_by_one(capsys: Capture, folder: Path) -> None:
+    kind = "float32 uint8 channel"
+    for name, words in (
+        ("one-quantize", "-i model.circle -o whole.circle -d train.hdf5 --granularity channel"),
+        ("circle-quantizer", f"--quantize_dequantize_weights {kind} model.circle w.circle"),
+        ("record-minmax", "--input_model w.circle --input_data train.hdf5 --output_model m.circle"),
+        ("circle-quantizer", f"--quantize_with_minmax {kind} m.circle q.circle"),
+    ):
+        assert one(capsys, name, *words.split()).code == 0
+    assert Path("q.circle").read_bytes() == Path("whole.circle").read_bytes()

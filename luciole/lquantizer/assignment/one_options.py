@@ -12,6 +12,8 @@ from luciole.lquantizer.errors import QuantizeError
 
 RANGES = "record_percentile:99"
 """The 1st and 99th percentile."""
+ROUND, RECORD, MAKE = STEPS = ("weights", "ranges", "integers")
+"""The steps of ONE's quantizer."""
 ALONE = {"weights": TensorType.INT8, "weights_int16": TensorType.INT16}
 """Schemes that round weights and leave all else float."""
 _WORDS = {
@@ -29,7 +31,9 @@ class OneOptions:
     tensors between operators float), its ``granularity`` (channel, or layer, for uint8 only), and
     the ``layers`` that differ from it. Inputs and outputs of the file are of the scheme's type
     unless ``input_type`` or ``output_type`` say otherwise (uint8, int16, float32). ``ranges``
-    says which percentile of the records' extremes tensors reach.
+    says which percentile of the records' extremes tensors reach. A ``step`` is one of ONE's three
+    alone: "weights" rounds them, "ranges" notes what tensors reach, "integers" makes integers of
+    what they note.
     """
 
     compatible: ClassVar[str] = "one"
@@ -40,6 +44,7 @@ class OneOptions:
     config: object = None
     ranges: str = RANGES
     ranges_from: object = None
+    step: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse element types and granularities that ONE does not have."""
@@ -49,6 +54,10 @@ class OneOptions:
             raise QuantizeError(f"scheme is {self.scheme!r}: ONE has {names}")
         if self.ranges.partition(":")[0] != RANGES.partition(":")[0]:
             raise QuantizeError(f"ranges is {self.ranges!r}: ONE's numbers have record_percentile")
+        if self.step not in (None, *STEPS):
+            raise QuantizeError(f"step is {self.step!r}: ONE has {', '.join(STEPS)}")
+        if self.step is not None and not self.takes_data:
+            raise QuantizeError(f"scheme {self.scheme} is one step: leave step out")
         for name in ("input_type", "output_type"):
             end = getattr(self, name)
             if end not in (None, "float32", *TYPES):
@@ -65,7 +74,7 @@ class OneOptions:
     @property
     def needs_data(self) -> bool:
         """Whether no ranges are given instead."""
-        return self.takes_data and self.ranges_from is None
+        return self.takes_data and self.ranges_from is None and self.step in (None, RECORD)
 
     def layers(self, content: object) -> OneLayers:
         """Read which kind every operator is. Raises QuantizeError that says what is wrong."""

@@ -72,7 +72,7 @@ def quantize_one(
     ``records`` are unlabelled samples by input name. Raises QuantizeError for a network that is
     quantized already, has state, or calls other graphs, and for data that cannot be used.
     """
-    work = _checked(model)
+    work = float_network(model)
     layers = options.layers(options.config)
     names = {op: op.name for op in work.graph.ops}
     sizes = {op: constant_bytes(op) for op in work.graph.ops if isinstance(op, _LAYERS)}
@@ -98,7 +98,7 @@ def _at_poles(graph: Graph) -> Iterator[str]:
             yield f"{op.kind} {name!r} fails on some records: {reason_of(pole)}"
 
 
-def _checked(model: Model) -> Model:
+def float_network(model: Model) -> Model:
     """Copy a float network that ONE can quantize."""
     if len(model.graphs) != 1:
         raise QuantizeError("the model has several graphs: ONE's numbers are of one")
@@ -132,7 +132,7 @@ def _quantize(
     """Round weights, run, choose scales, and let everything be integers."""
     graph = work.graph
     kinds = layers.kinds(graph)
-    rounded = _round_weights(graph, kinds)
+    rounded = round_weights(graph, kinds)
     values, batch, count = tensors_of(graph), 1, 0
     if records is not None:
         count = check_records(graph, records)
@@ -151,7 +151,7 @@ def _quantize(
     return grids.kinds
 
 
-def _round_weights(graph: Graph, kinds: Mapping[Op, Kind]) -> dict[Use, Coded]:
+def round_weights(graph: Graph, kinds: Mapping[Op, Kind]) -> dict[Use, Coded]:
     """Round the weights of layers, in float; returns the integers of each."""
     rounded = {}
     for use, value in _float_weights(graph):

@@ -107,6 +107,17 @@ _ALONE = {
     "float32 int16 channel": "--compatible one --scheme weights_int16",
 }
 
+
+def _step(name: str) -> dict[str, str]:
+    """Return what stands for a step of ONE's quantizer, by element types and granularity."""
+    kinds = (("uint8", "layer"), ("uint8", "channel"), ("int16", "channel"))
+    return {
+        f"float32 {dtype} {granularity}": f"--compatible one --step {name} --scheme {dtype} "
+        f"--granularity {granularity}"
+        for dtype, granularity in kinds
+    }
+
+
 ALIASES: tuple[Alias, ...] = (
     Alias(
         "one-import-tflite",
@@ -260,18 +271,8 @@ ALIASES: tuple[Alias, ...] = (
             option("--quantize_weights", "FROM TO GRANULARITY", _ALONE),
             option("--requantize", "FROM TO", _REQUANTIZED),
             switch("--fake_quantize", "--simulate"),
-            option(
-                "--quantize_dequantize_weights",
-                "FROM TO GRANULARITY",
-                None,
-                "one-quantize does its three steps in one",
-            ),
-            option(
-                "--quantize_with_minmax",
-                "FROM TO GRANULARITY",
-                None,
-                "one-quantize does its three steps in one",
-            ),
+            option("--quantize_dequantize_weights", "FROM TO GRANULARITY", _step("weights")),
+            option("--quantize_with_minmax", "FROM TO GRANULARITY", _step("integers")),
             option("--force_quantparam", "NAME SCALE ZERO", None, _PARAMETERS, repeated=True),
             option("--copy_quantparam", "FROM TO", None, _PARAMETERS, repeated=True),
             *ENDS,
@@ -282,6 +283,22 @@ ALIASES: tuple[Alias, ...] = (
             VERBOSE,
         ),
         always="--no-proof",
+    ),
+    Alias(
+        "record-minmax",
+        "quantize",
+        "notes min and max of every tensor in a file",
+        (
+            option("--input_model", "FILE", "MODEL", required=True),
+            option("--output_model", "FILE", "--output", required=True),
+            option("--input_data", "DATA", "--data", "without it 3 random records", absent=RANDOM),
+            option("--input_data_format", "FORMAT", _FORMATS, _TOLD),
+            *RECORDING,
+            option("--num_threads", "N", None, "records run on one thread"),
+            switch("--generate_profile_data", None, _NO_TABLES),
+            VERBOSE,
+        ),
+        always="--compatible one --step ranges --no-proof",
     ),
     Alias(
         "circle-eval-diff",

@@ -223,6 +223,12 @@ def _add_integers(parser: argparse.ArgumentParser) -> None:
         "weights_int16; granularity channel or layer)",
     )
     integers.add(
+        "--step",
+        metavar="STEP",
+        help="with --compatible one: one of its three steps alone, into a file of floats: weights "
+        "(rounds them), ranges (notes min and max of tensors), or from that: integers",
+    )
+    integers.add(
         "--sensitivity",
         action="store_true",
         help="write no model, but say what each layer loses: alone, and the others without it",

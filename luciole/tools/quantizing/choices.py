@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _LEARNED = "learned"
 """The scheme of levels whose bits ``--encode-bits`` says."""
 _OF_INTEGERS: tuple[str, ...] = (
-    *("compatible", "config", "granularity", "ranges", "rounding", "rescale", "symmetric"),
+    *("compatible", "step", "config", "granularity", "ranges", "rounding", "rescale", "symmetric"),
     *("input_type", "output_type", "seed", "ranges_from", "target_drop"),
 )
 """Arguments that ``luciole.quantize`` takes under the same names for integers."""
