@@ -5,8 +5,9 @@
   luciole run net.circle --data test.h5 -o out.h5 --output conv1 --output logits
 
 The file's extension says what is written: .npz (arrays by name), .npy (one array), .h5 (ONE's
-layout), .raw or .bin (record after record, all results of each in a row). Results are what the
-tensors store: integers of quantized ones.
+layout), .raw or .bin (record after record, all results of each in a row); each:PREFIX is a file of
+bytes for each result, PREFIX0, PREFIX1, ... Results are what the tensors store: integers of
+quantized ones.
 """
 
 from __future__ import annotations

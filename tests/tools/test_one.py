@@ -16,6 +16,7 @@ from luciole.tools.one.alias import Alias, Option
 from luciole.tools.one.command import main, translated
 from luciole.tools.one.switches import SAME, SWITCHES
 from luciole.tools.one.table import ALIASES, WITHOUT, forms, names
+from tests.networks import random
 from tests.tools.running import Outcome, call, left_behind, spawn
 
 Capture = pytest.CaptureFixture[str]
@@ -150,6 +151,7 @@ def test_the_entry_points_are_those_of_the_table() -> None:
                 "--ranges record_percentile:95"
             ],
         ),
+        ("circle-interpreter", "a in out", ["run a --data each:in -o each:out"]),
         ("circle-eval-diff", "--first_model A --second_model B", ["diff A B --data random:3"]),
         ("one-pack", "-i a.circle -o p", ["pack a.circle --output p"]),
         ("onecc", "-C net.cfg", ["build net.cfg"]),
@@ -256,3 +258,18 @@ def test_the_steps_of_one_quantize_one_by_one(capsys: Capture, folder: Path) -> 
     ):
         assert one(capsys, name, *words.split()).code == 0
     assert Path("q.circle").read_bytes() == Path("whole.circle").read_bytes()
+
+
+def test_files_of_bytes_for_each_input_and_output(capsys: Capture, folder: Path) -> None:
+    x = random(3, 1, 20)
+    Path("net.input0").write_bytes(x.tobytes())
+    assert one(capsys, "circle-interpreter", "model.circle", "net.input", "net.output").code == 0
+    (expected,) = luciole.Interpreter("model.circle").run(x).values()
+    assert Path("net.output0").read_bytes() == expected.tobytes()
+    before = left_behind(folder)
+    text = one(capsys, "circle-interpreter", "model.circle", "net.inpt", "other").error(1)
+    assert text == "each:net.inpt: net.inpt0: no such file or folder"
+    Path("net.input0").write_bytes(b"short")
+    text = one(capsys, "circle-interpreter", "model.circle", "net.input", "other").error(1)
+    assert "a raw record has 80 for 'x' bytes, found 5" in text
+    assert left_behind(folder) == before

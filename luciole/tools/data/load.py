@@ -72,7 +72,8 @@ def load_data(
     """Read the first ``limit`` records of a file or folder as a graph's inputs take them.
 
     ``path``: HDF5 in ONE's layout, .npz, .npy, a folder or a list of record files, told by content,
-    the bytes of one record after the other (.raw, .bin), or ``random:N``, N random records.
+    the bytes of one record after the other (.raw, .bin), those of one record in a file for each
+    input (``each:PREFIX``), or ``random:N``, N random records.
     ``array``: which array of an .npz is the input; ``FILE:ARRAY`` as path says the same.
     ``preprocess``: arithmetic in ``x`` for real numbers, e.g. ``x/255``; ``none`` for nothing; for
     one input by name ``image=x/255; mask=none``.
@@ -131,15 +132,19 @@ def _read(path: str, request: Wanted, array: str | None) -> Stored:
         return raw_files.read_raw(path, request)
     if kind == "random":
         return read_random(path, request)
+    if kind == "each":
+        return raw_files.read_each(path, request)
     return raw_files.read_list(path, request)
 
 
 def _kind(path: str) -> str:
     """Find the kind of file at a path, by its first bytes: folder, hdf5, npz, npy or list; raw by
-    its name, as its bytes may be any, and random, which is no file.
+    its name, as its bytes may be any, and each and random, which are no file.
     """
     if random_count(path) is not None:
         return "random"
+    if path.startswith(raw_files.EACH):
+        return "each"
     if os.path.isdir(path):
         return "folder"
     with open_file(path) as file:

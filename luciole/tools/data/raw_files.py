@@ -8,6 +8,7 @@ import io
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from luciole.tools.data.errors import DataError, about
 from luciole.tools.data.fitting import InputSpec
 from luciole.tools.data.npy import MAGIC, read_header
 
+EACH = "each:"
+"""What begins the name of several files, one for each input or result."""
 _LONGEST_LINE = 4096
 """Characters; no path is longer."""
 _OUTSIDE = "is not below the folder that names it, and is read with --allow-outside"
@@ -59,6 +62,20 @@ def read_raw(path: str, request: Wanted) -> Stored:
         numbers = range(request.count(total))
         records = (_raw(file, each, request.specs, f"record {number}") for number in numbers)
         return Stored(collect(request, records, total), total)
+
+
+def read_each(path: str, request: Wanted) -> Stored:
+    """Read one record from files of bytes, one for each input in their order: ``each:PREFIX`` names
+    PREFIX0, PREFIX1, ...
+    """
+    rows: list[Rows] = []
+    with ExitStack() as files:
+        for number, spec in enumerate(request.specs):
+            name = f"{path.removeprefix(EACH)}{number}"
+            with about(name):
+                file = files.enter_context(open_file(name))
+                rows += _raw(file, os.fstat(file.fileno()).st_size, [spec], Path(name).name)
+        return Stored(collect(request, [rows], 1), 1)
 
 
 def _lines(path: str) -> Iterator[str]:

@@ -10,13 +10,14 @@ from typing import IO
 
 import numpy as np
 
-from luciole.files import check_writable, replacing, write_file
+from luciole.files import check_writable, replacing, write_file, write_files
 from luciole.ir.dtypes import Array
 from luciole.ir.strings import OBJECTS
 from luciole.schema.errors import LucioleError
 from luciole.schema.printable import listed
 from luciole.tools.common.command import UsageError
 from luciole.tools.data.hdf5 import write_hdf5
+from luciole.tools.data.raw_files import EACH
 
 Arrays = Mapping[str, Array]
 """Results by name, whose first axis counts records."""
@@ -27,13 +28,19 @@ def write_results(path: str, arrays: Arrays) -> None:
 
     Raises LucioleError for what such a file does not hold.
     """
-    _WRITERS[_extension(path)](path, arrays)
+    if path.startswith(EACH):
+        _write_each(path, arrays)
+    else:
+        _WRITERS[_extension(path)](path, arrays)
 
 
 def check_results(path: str) -> None:
     """Refuse early a file that ``write_results`` would refuse after long work. Raises UsageError
     for an extension of none.
     """
+    if path.startswith(EACH):
+        check_writable(f"{path.removeprefix(EACH)}0")
+        return
     if _extension(path) not in _WRITERS:
         raise UsageError(f"{path}: results are written as {listed(_WRITERS, 'or')}")
     check_writable(path)
@@ -83,11 +90,22 @@ def _write_hdf5(path: str, arrays: Arrays) -> None:
 
 def _write_raw(path: str, arrays: Arrays) -> None:
     """Write record after record, all results of each in a row, as raw records are read."""
+    write_file(path, np.concatenate(_bytes_of(arrays), axis=1).tobytes())
+
+
+def _write_each(path: str, arrays: Arrays) -> None:
+    """Write a file of bytes for each result, as ``each:PREFIX`` is read."""
+    prefix = path.removeprefix(EACH)
+    rows = enumerate(_bytes_of(arrays))
+    write_files({Path(f"{prefix}{number}"): part.tobytes() for number, part in rows})
+
+
+def _bytes_of(arrays: Arrays) -> list[Array]:
+    """Turn every array into the bytes of each record."""
     texts = [name for name, array in arrays.items() if array.dtype == OBJECTS]
     if texts:
         raise LucioleError(f"{texts[0]!r} holds texts: raw bytes are none, use .npz or .npy")
-    rows = [np.ascontiguousarray(a).reshape(len(a), -1).view(np.uint8) for a in arrays.values()]
-    write_file(path, np.concatenate(rows, axis=1).tobytes())
+    return [np.ascontiguousarray(a).reshape(len(a), -1).view(np.uint8) for a in arrays.values()]
 
 
 _WRITERS: dict[str, Callable[[str, Arrays], None]] = {

@@ -54,8 +54,8 @@ def _form(name: str, words: Sequence[str]) -> Alias:
 
 
 def _with_section(alias: Alias, words: Sequence[str]) -> list[str]:
-    """Put what a section of a configuration says in front of the words, which come later and are
-    taken where both say something.
+    """Put the words of a section of a configuration in front of the others, which are taken where
+    both name an option.
     """
     known = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     known.add_argument("-C", "--config")
@@ -114,7 +114,7 @@ def values_of(alias: Alias, arguments: argparse.Namespace) -> Values:
 
 
 def counterpart(option: Option) -> str:
-    """Say in words what stands here for an option."""
+    """Describe the counterpart of an option in words."""
     here = option.here
     if here is None:
         return f"refused: {option.note}"

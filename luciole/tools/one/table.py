@@ -109,7 +109,7 @@ _ALONE = {
 
 
 def _step(name: str) -> dict[str, str]:
-    """Return what stands for a step of ONE's quantizer, by element types and granularity."""
+    """Return the words for a step of ONE's quantizer, by element types and granularity."""
     kinds = (("uint8", "layer"), ("uint8", "channel"), ("int16", "channel"))
     return {
         f"float32 {dtype} {granularity}": f"--compatible one --step {name} --scheme {dtype} "
@@ -299,6 +299,17 @@ ALIASES: tuple[Alias, ...] = (
             VERBOSE,
         ),
         always="--compatible one --step ranges --no-proof",
+    ),
+    Alias(
+        "circle-interpreter",
+        "run",
+        "computes a model's outputs from files of bytes",
+        (
+            option("model", "FILE", "MODEL", required=True),
+            option("input_prefix", "PREFIX", "--data each:{}", required=True),
+            option("output_prefix", "PREFIX", "-o each:{}", required=True),
+            VERBOSE,
+        ),
     ),
     Alias(
         "circle-eval-diff",

@@ -1,0 +1,1 @@
+"""Run the steps of a job, each of which is one of our programs."""
