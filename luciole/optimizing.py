@@ -25,10 +25,10 @@ def optimize(
     stays as it is. Inputs and outputs keep their names.
 
     ``passes`` are run until none changes anything, those of a ``preset`` ("o1", "canonical",
-    "none") where none are named, ``without`` some; `luciole optimize --list` shows them. For the
-    ``target`` "circle" they may make operators that only .circle files have (INSTANCE_NORM,
-    RMS_NORM, ROPE). Raises LucioleError for names that no pass has, and ShapeError, naming the
-    operator, where operands do not fit together.
+    "none"; such a name may stand among passes) where none are named, ``without`` some; `luciole
+    optimize --list` shows them. For the ``target`` "circle" they may make operators that only
+    .circle files have (INSTANCE_NORM, RMS_NORM, ROPE). Raises LucioleError for names that no pass
+    has, and ShapeError, naming the operator, where operands do not fit together.
     """
     if target not in TARGETS:
         raise LucioleError(f"target is {target!r}: {' or '.join(TARGETS)} is needed")

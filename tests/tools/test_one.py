@@ -188,6 +188,12 @@ def test_a_command_becomes_ours(name: str, words: str, commands: list[str]) -> N
             "the same file",
         ),
         ("circle-quantizer", "a b --requantize uint8 int8", "--requantize uint8 int8 has no"),
+        ("circle-quantizer", "a b", "--fake_quantize is needed, found none"),
+        (
+            "circle-quantizer",
+            "a b --fake_quantize --requantize int8 uint8",
+            "found --requantize and --fake_quantize",
+        ),
     ],
 )
 def test_one_refuses_in_a_sentence(
@@ -273,3 +279,8 @@ def test_files_of_bytes_for_each_input_and_output(capsys: Capture, folder: Path)
     text = one(capsys, "circle-interpreter", "model.circle", "net.input", "other").error(1)
     assert "a raw record has 80 for 'x' bytes, found 5" in text
     assert left_behind(folder) == before
+
+
+def test_another_name_is_refused(capsys: Capture) -> None:
+    text = one(capsys, "one-paint").error(2)
+    assert text.startswith("one-paint is no program of ONE's: there are one-import-tflite, ")

@@ -78,7 +78,7 @@ def _option_words(parser: argparse.ArgumentParser, key: str, value: Any, place: 
         hint = f", did you mean {likely}?" if likely else ""
         raise UsageError(f"{place}: {key} is no option{hint}")
     if isinstance(value, bool):
-        if action.nargs != 0 and value:
+        if action.nargs not in (0, "?") and value:
             raise UsageError(f"{place}: {key} takes a value, found true")
         return [name] if value else []
     if action.nargs == 0:

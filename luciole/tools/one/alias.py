@@ -87,6 +87,8 @@ class Alias:
     then: Then | None = None
     driver: bool = field(default=False)
     """Whether it reads sections of onecc's configuration (``-C``)."""
+    one_of: tuple[str, ...] = ()
+    """Options of which exactly one is to be there."""
 
     def all_options(self) -> Iterator[Option]:
         """List the options, also those of the program behind."""

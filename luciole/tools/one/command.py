@@ -15,13 +15,15 @@ from luciole.tools.common.command import FINE, UsageError, parser_for, read_word
 from luciole.tools.main import run_named
 from luciole.tools.one.alias import Alias, Option
 from luciole.tools.one.sections import section_words
-from luciole.tools.one.table import forms
+from luciole.tools.one.table import forms, names
 from luciole.tools.one.translation import Call, Values, calls_of
 
 
 def main(argv: Sequence[str] | None = None, program: str | None = None) -> int:
     """Run the programs of ours that do what one of ONE's would, until one fails."""
     name = Path(sys.argv[0]).name if program is None else program
+    if name not in names():
+        parser_for(name, "").error(f"{name} is no program of ONE's: there are {', '.join(names())}")
     words = list(sys.argv[1:] if argv is None else argv)
     for call in translated(name, words):
         code = run_named(call.program, call.words, name)

@@ -283,6 +283,13 @@ ALIASES: tuple[Alias, ...] = (
             VERBOSE,
         ),
         always="--no-proof",
+        one_of=(
+            "--quantize_dequantize_weights",
+            "--quantize_with_minmax",
+            "--quantize_weights",
+            "--requantize",
+            "--fake_quantize",
+        ),
     ),
     Alias(
         "record-minmax",

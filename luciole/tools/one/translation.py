@@ -28,6 +28,7 @@ def calls_of(alias: Alias, values: Values) -> list[Call]:
     """Return the calls that do what ONE's program would. Raises UsageError, in a sentence, for an
     option without a counterpart.
     """
+    _check_one_of(alias, values)
     _check_percentiles(values)
     _check_same_data(values)
     calls = [Call(alias.program, _joined([*alias.always.split(), *_words(alias.options, values)]))]
@@ -70,6 +71,14 @@ def _joined(words: Sequence[str]) -> tuple[str, ...]:
             result += [word, value]
             places[word] = len(result) - 1
     return tuple(result)
+
+
+def _check_one_of(alias: Alias, values: Values) -> None:
+    """Refuse none and several of the options that say what is done."""
+    named = [name for name in alias.one_of if name in values]
+    if alias.one_of and len(named) != 1:
+        listed = " and ".join(named) or "none"
+        raise UsageError(f"one of {', '.join(alias.one_of)} is needed, found {listed}")
 
 
 def _check_percentiles(values: Values) -> None:
