@@ -165,7 +165,7 @@ def test_a_command_becomes_ours(name: str, words: str, commands: list[str]) -> N
     ("name", "words", "sentence"),
     [
         ("one-optimize", "-i a -o b --fuse_bcq", "--fuse_bcq has no counterpart: BCQ operators"),
-        ("one-optimize", "-i a -o b -O 2", "-O 2 has no counterpart: ours is O1"),
+        ("one-optimize", "-i a -o b -O 2", "-O 2 has no counterpart: O1 alone"),
         ("one-optimize", "-i a", "the following arguments are required: -o/--output_path"),
         (
             "one-optimize",

@@ -164,10 +164,8 @@ ALIASES: tuple[Alias, ...] = (
             option("-O --output_arrays", "NAMES", None, "all outputs of the file are read"),
             option("--model_format", "WORD", {"saved_model": HOLDS}),
             option("--converter_version", "WORD", {"v2": HOLDS}),
-            switch(
-                "--unroll_rnn", HOLDS, "operators of recurrent layers are loops or one operator"
-            ),
-            switch("--unroll_lstm", HOLDS, "likewise"),
+            switch("--unroll_rnn", HOLDS, _STEPS),
+            switch("--unroll_lstm", HOLDS, _STEPS),
             switch("--keep_io_order", HOLDS, "inputs and outputs keep order and names"),
             switch("--experimental_disable_batchmatmul_unfold", HOLDS, "none is unfolded"),
             INTERMEDIATE,
@@ -182,7 +180,12 @@ ALIASES: tuple[Alias, ...] = (
         (
             IN,
             OUT,
-            option("-O", "GROUP", {"1": "--passes o1"}, "ours is O1, of `luciole optimize --list`"),
+            option(
+                "-O",
+                "GROUP",
+                {"1": "--passes o1"},
+                "O1 alone is there, the passes that `luciole optimize --list` shows",
+            ),
             *SWITCHES,
             PROFILE,
             switch("-V --verbose", "--explain"),
