@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from luciole.tools.common.command import WRONG_USAGE, Asked, Described, parser_for
+from luciole.tools.common.command import DESCRIBE, WRONG_USAGE, Described, parser_for
 
 
 class Program(NamedTuple):
@@ -92,11 +92,11 @@ def run_named(name: str, words: Sequence[str], called: str = "") -> int:
     return int(module.main(words, program=called or f"luciole {name}"))
 
 
-def parser_of(name: str, words: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """Find the parser with which one of the programs reads words."""
+def parser_of(name: str) -> argparse.ArgumentParser:
+    """Find the parser of one of the programs."""
     module = importlib.import_module(f"luciole.tools.{PROGRAMS[name].module}")
     try:
-        module.main(Asked(words), program=f"luciole {name}")
+        module.main(DESCRIBE, program=f"luciole {name}")
     except Described as described:
         return described.parser
     raise AssertionError(f"{name} runs without run_program")

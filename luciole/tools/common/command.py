@@ -211,16 +211,8 @@ def _load_custom(path: str) -> None:
         raise UsageError(f"{path}: {type(error).__name__}: {error}") from error
 
 
-class Asked(tuple[str, ...]):
-    """Words that make a program give the parser that reads them instead of running (see
-    ``Described``).
-    """
-
-    __slots__ = ()
-
-
-DESCRIBE = Asked()
-"""No words: the parser that help is printed of."""
+DESCRIBE = ("--describe",)
+"""Arguments that make a program give its parser instead of running (see ``Described``)."""
 
 
 class Described(BaseException):
@@ -237,7 +229,7 @@ def run_program(
     run: Callable[[argparse.Namespace], int],
 ) -> int:
     """Parse, run, and turn whatever goes wrong into one line and an exit code."""
-    if isinstance(argv, Asked):
+    if argv is DESCRIBE:
         raise Described(parser)
     arguments = parser.parse_args(with_dashes(sys.argv[1:] if argv is None else argv))
     _escape_what_has_no_letters()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,19 +50,10 @@ def _step(entry: Any, place: str) -> Step:
         raise UsageError(f"{place} begins with {program}, which is no program{hint}")
     place = f"{place} ({program})"
     words = _texts(operands, f"{place}: {program}")
-    # which options there are may depend on a scheme or a configuration among them
-    parser = parser_of(program, [*words, *_plain(options)])
+    parser = parser_of(program)
     for key, value in options:
         words += _option_words(parser, key, value, place)
     return Step(place, program, tuple(words))
-
-
-def _plain(options: list[tuple[str, Any]]) -> Iterator[str]:
-    """Write options as words without knowing what they take."""
-    for key, value in options:
-        yield _spelled(key)
-        if not isinstance(value, bool):
-            yield str(value)
 
 
 def _spelled(key: str) -> str:

@@ -44,7 +44,7 @@ def check_steps(steps: Iterable[Step]) -> None:
     """
     before: set[Path] = set()
     for step in steps:
-        parser = parser_of(step.program, step.words)
+        parser = parser_of(step.program)
         arguments = read_words(parser, step.words, f"{step.place}:")
         for name in _files_read(parser, arguments):
             if not _is_there(name, before):
