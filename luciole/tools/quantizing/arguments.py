@@ -214,8 +214,7 @@ def _add_extent_of_levels(parser: argparse.ArgumentParser, levels: Group) -> Non
     )
 
 
-def _add_integers(parser: argparse.ArgumentParser) -> None:
-    integers = Group(parser, Kind.INTEGERS.value, Kind.INTEGERS)
+def _add_numbers_of_one(integers: Group) -> None:
     integers.add(
         "--compatible",
         metavar="TOOL",
@@ -228,6 +227,11 @@ def _add_integers(parser: argparse.ArgumentParser) -> None:
         help="with --compatible one: one of its three steps alone, into a file of floats: weights "
         "(rounds them), ranges (notes min and max of tensors), or from that: integers",
     )
+
+
+def _add_integers(parser: argparse.ArgumentParser) -> None:
+    integers = Group(parser, Kind.INTEGERS.value, Kind.INTEGERS)
+    _add_numbers_of_one(integers)
     integers.add(
         "--sensitivity",
         action="store_true",
