@@ -58,7 +58,6 @@ PROGRAMS = {
     "implant": Program(
         "surgery.implant", "other tools' scales, zero points, values and ranges, put into a model"
     ),
-    "build": Program("build.command", "run all steps that one file names, or onecc's .cfg"),
     "build": Program("jobs.command", "run all steps that one file names, or onecc's .cfg"),
     "pack": Program("pack", "put a model into an nnpackage, which ONE's runtime loads"),
     "compile": Program("compile", "write a network as C99 for machines without Python"),
