@@ -151,6 +151,16 @@ def test_the_entry_points_are_those_of_the_table() -> None:
                 "--ranges record_percentile:95"
             ],
         ),
+        (
+            "circle-opselector",
+            "--by_id 1-3,5 --by_name a,b in out",
+            ["extract in -o out --number 1-3,5 --name a --name b"],
+        ),
+        (
+            "circle-resizer",
+            "--input_path a --output_path b --input_shapes [2,20]",
+            ["resize a -o b --shape [2,20]"],
+        ),
         ("circle-interpreter", "a in out", ["run a --data each:in -o each:out"]),
         ("circle-eval-diff", "--first_model A --second_model B", ["diff A B --data random:3"]),
         ("one-pack", "-i a.circle -o p", ["pack a.circle --output p"]),
@@ -284,3 +294,15 @@ def test_files_of_bytes_for_each_input_and_output(capsys: Capture, folder: Path)
 def test_another_name_is_refused(capsys: Capture) -> None:
     text = one(capsys, "one-paint").error(2)
     assert text.startswith("one-paint is no program of ONE's: there are one-import-tflite, ")
+
+
+def test_operators_are_selected_and_inputs_resized(capsys: Capture, folder: Path) -> None:
+    words = ("--by_id", "0-1", "model.circle", "front.circle")
+    assert one(capsys, "circle-opselector", *words).code == 0
+    assert [op.name for op in luciole.load("front.circle").graph.ops] == ["fc1", "act1"]
+    shape = ("--input_shapes", "[3,20]")
+    files = ("--input_path", "front.circle", "--output_path", "three.circle")
+    assert one(capsys, "circle-resizer", *files, *shape).code == 0
+    assert luciole.load("three.circle").graph.outputs[0].shape[0] == 3
+    text = one(capsys, "circle-resizer", *files, "--input_shapes", "[3,20],[3,20]").error(2)
+    assert "a shape is written as 1,32,32,3" in text

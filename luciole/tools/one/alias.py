@@ -31,6 +31,8 @@ class Option:
     required: bool = False
     repeated: bool = False
     absent: str = ""
+    listed: bool = False
+    """Whether the value is a list with commas, of which each entry gets the words."""
 
     @property
     def name(self) -> str:
@@ -50,6 +52,8 @@ class Option:
             raise UsageError(self._refusal(self.name))
         if "{}" in here:
             return [word.replace("{}", text) for word in here.split()]
+        if self.listed:
+            return [word for entry in text.split(",") for word in (here, entry.strip())]
         if here and not here.startswith("-"):
             return [text]
         return [*here.split(), *(values if here else ())]
@@ -106,11 +110,11 @@ def option(
     required: bool = False,
     repeated: bool = False,
     absent: str = "",
+    listed: bool = False,
 ) -> Option:
     """Describe an option: spellings and the names of values as words."""
-    return Option(
-        tuple(names.split()), here, tuple(value.split()), note, required, repeated, absent
-    )
+    spelled, values = tuple(names.split()), tuple(value.split())
+    return Option(spelled, here, values, note, required, repeated, absent, listed)
 
 
 def switch(names: str, here: Here, note: str = "") -> Option:

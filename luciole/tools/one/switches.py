@@ -45,7 +45,7 @@ OTHERS: tuple[Option, ...] = (
     switch("--resolve_customop_max_pool_with_argmax", None, "the operator is not rewritten"),
     switch("--shuffle_weight_to_16x1float32", None, "weights stay in their order"),
     switch("--compress_weights_huffman", None, "weights stay as they are"),
-    option("--change_outputs", "NAMES", None, "other outputs are not chosen by optimize"),
+    option("--change_outputs", "NAMES", None, "`luciole cut --output NAME` chooses outputs"),
     option("--sparsify_tensor", "NAME", None, _SPARSE),
     option("--sparsify_traversal_order", "ORDER", None, _SPARSE),
     option("--sparsify_format", "FORMAT", None, _SPARSE),

@@ -311,6 +311,35 @@ ALIASES: tuple[Alias, ...] = (
         always="--compatible one --step ranges --no-proof",
     ),
     Alias(
+        "circle-opselector",
+        "extract",
+        "makes a model of some of a model's operators",
+        (
+            option("input", "FILE", "MODEL", required=True),
+            option("output", "FILE", "-o {}", required=True),
+            option("--by_id", "NUMBERS", "--number"),
+            option("--by_name", "NAMES", "--name", listed=True),
+            VERBOSE,
+        ),
+    ),
+    Alias(
+        "circle-resizer",
+        "resize",
+        "gives inputs other shapes",
+        (
+            option("--input_path", "FILE", "MODEL", required=True),
+            option("--output_path", "FILE", "-o {}", required=True),
+            option(
+                "--input_shapes",
+                "SHAPE",
+                "--shape",
+                "of one input; of several `luciole resize --shape NAME=SHAPE`",
+                required=True,
+            ),
+            VERBOSE,
+        ),
+    ),
+    Alias(
         "circle-interpreter",
         "run",
         "computes a model's outputs from files of bytes",
