@@ -122,7 +122,7 @@ def test_folders_that_import_each_other_share_a_box(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(rooms, "folder_imports", lambda: imports)
     text = rooms.folders()
     (drawing,) = re.findall(r"<svg[^>]*folder of tools .*?</svg>", text, re.S)
-    assert len(parsed(drawing).findall(f"{SVG}rect")) == 8
+    assert len(parsed(drawing).findall(f"{SVG}rect")) == 9
     assert len(parsed(drawing).findall(f"{SVG}path")) == 5
     assert "The folders of tools. Those in one box import each other." in text
 
