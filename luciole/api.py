@@ -112,7 +112,6 @@ def quantize(
     config: ConfigSource | None = None,
     recipe: ConfigSource | None = None,
     compatible: Literal["one"] | None = None,
-    step: Literal["weights", "ranges", "integers"] | None = None,
     granularity: Granularity | Literal["layer"] | None = None,
     ranges: str | None = None,
     ranges_from: RangesSource | None = None,
@@ -154,8 +153,7 @@ def quantize(
     - minifloats: ``exponent``, ``mantissa``, ``scaled``, ``layers_only``, ``target_drop``,
       ``per_layer``: fields of MinifloatOptions
     - all: ``config`` (once ``recipe``) for single layers, also a recipe of AI Edge Quantizer or a
-      configuration of Samsung ONE, whose numbers ``compatible="one"`` asks for, and ``step`` for
-      one of its three steps alone; ``seed``
+      configuration of Samsung ONE, whose numbers ``compatible="one"`` asks for; ``seed``
 
     ``options`` are such fields as an object. ``data`` are unlabelled samples: arrays by input name
     (one array alone for a model with one input) whose first axis counts them; uint8 and float64

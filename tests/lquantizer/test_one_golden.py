@@ -27,6 +27,7 @@ from luciole.ir.ops.softmax import Softmax
 from luciole.ir.quantization import Affine, noted_range
 from luciole.ir.value import Buffer, has_batch_axis
 from luciole.lquantizer import QuantizeError
+from luciole.lquantizer.assignment.one_options import STEPS, OneOptions
 from luciole.lquantizer.formats.one_numbers import of_limits
 from luciole.lquantizer.network.result import Result
 from tests.networks import network, random
@@ -373,24 +374,27 @@ def test_one_by_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_three_steps_give_what_one_does_in_one() -> None:
     model, x = network([8, 6, 4]), random(5, 30, 8)
     for granularity in ("layer", "channel"):
-        choices: dict[str, Any] = {"compatible": "one", "granularity": granularity, "proof": False}
-        whole = luciole.quantize(model, x, **choices).model
-        rounded = luciole.quantize(model, step="weights", **choices).model
+        rounding, recording, making = (
+            OneOptions(granularity=granularity, step=step) for step in STEPS
+        )
+        whole = luciole.quantize(model, x, OneOptions(granularity=granularity), proof=False).model
+        rounded = luciole.quantize(model, None, rounding, proof=False).model
         assert {v.dtype for v in rounded.graph.values} == {TensorType.FLOAT32}
-        noted = from_bytes(to_bytes(luciole.quantize(rounded, x, step="ranges", **choices).model))
+        noted = luciole.quantize(rounded, x, recording, proof=False).model
+        noted = from_bytes(to_bytes(noted))
         assert noted_range(noted.graph.inputs[0]) == pytest.approx(
             (np.percentile(x.min(1), 1), np.percentile(x.max(1), 99)), rel=1e-6
         )
-        steps = luciole.quantize(noted, step="integers", **choices).model
+        steps = luciole.quantize(noted, None, making, proof=False).model
         assert to_bytes(steps) == to_bytes(whole)
 
 
 def test_steps_are_refused_where_they_make_no_sense() -> None:
     with pytest.raises(QuantizeError, match="no tensor notes its min and max"):
-        one(chain(Tanh), step="integers")
+        luciole.quantize(chain(Tanh), None, OneOptions(step="integers"))
     with pytest.raises(QuantizeError, match="step is 'all': ONE has weights, ranges, integers"):
-        one(chain(Tanh), step="all")
+        OneOptions(step="all")
     with pytest.raises(QuantizeError, match="scheme weights is one step: leave step out"):
-        one(chain(Tanh), scheme="weights", step="weights")
+        OneOptions(scheme="weights", step="weights")
     with pytest.raises(QuantizeError, match="ranges are those of data: give some"):
-        luciole.quantize(chain(Tanh), compatible="one", step="ranges")
+        luciole.quantize(chain(Tanh), None, OneOptions(step="ranges"))
