@@ -37,7 +37,9 @@ LITERT_CANNOT = {
     "All_000": "unresolved custom op: All",
     "BatchMatMulV2": "unresolved custom op: BatchMatMulV2",
     "BroadcastTo_000": "unresolved custom op: BroadcastTo",
+    "DepthwiseConv2D_U8_001": "input->type == kTfLiteInt8",
     "Fill": "NumDimensions(value) != 0 (1 != 0)",
+    "L2Pool2D_U8_000": "input->type != kTfLiteFloat32",
     "MatMul_000": "unresolved custom op: MatMul",
     "MatrixBandPart_000": "unresolved custom op: MatrixBandPart",
     "MaxPoolWithArgMax": "unresolved custom op: MaxPoolWithArgMax",
@@ -47,10 +49,8 @@ LITERT_CANNOT = {
 """By the beginning of the name: what runs here, and what LiteRT says to it."""
 
 BOTH_REFUSE = {
-    "DepthwiseConv2D_U8_001": ("zero points", "input->type == kTfLiteInt8"),
     "ExpandDims_001": ("axis is 1, the tensor has 1 axes", "axis <= input_dims.size was not"),
     "ExpandDims_002": ("axis is 1, the tensor has 1 axes", "axis <= input_dims.size was not"),
-    "L2Pool2D_U8_000": ("no kernel for UINT8", "input->type != kTfLiteFloat32"),
     "Net_Dangle_001": ("nothing computed it yet", "Tensor data is null"),
     "PadV2_000": ("no kernel for FLOAT32 x INT32", "op_context.input->type"),
     "Reshape_003": ("[1,1,1,10] does not reshape to []", "num_input_elements"),
