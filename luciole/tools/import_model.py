@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections import Counter
@@ -17,10 +16,10 @@ from luciole.tools.common import console
 from luciole.tools.common.command import (
     a_model,
     add_common,
-    check_batch,
     parser_for,
     run_program,
 )
+from luciole.tools.common.extents import add_extents, asked_extents
 from luciole.tools.proving.files import content_of, proved, show_proof, write_judged
 from luciole.tools.proving.options import add_proof
 
@@ -47,13 +46,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole import") -> 
         metavar="FILE",
         help=f"the {writable()} file to write",
     )
-    parser.add_argument(
-        "--batch",
-        type=int,
-        metavar="N",
-        help="the batch size of inputs that leave it open",
-    )
-    _add_extents(parser)
+    add_extents(parser)
     parser.add_argument(
         "--unroll",
         action="store_true",
@@ -63,64 +56,6 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole import") -> 
     add_proof(parser)
     add_common(parser)
     return run_program(argv, parser, _run)
-
-
-def _add_extents(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--shape",
-        action="append",
-        type=_shape,
-        metavar="NAME=1,3,64,64",
-        help="the shape of an input that leaves extents open (? for one that stays so)",
-    )
-    parser.add_argument(
-        "--dim",
-        action="append",
-        type=_dim,
-        metavar="NAME=N",
-        help="an open extent by its name in an .onnx file, wherever that stands",
-    )
-    parser.add_argument(
-        "--constant",
-        action="append",
-        type=_constant,
-        metavar="NAME=NUMBER",
-        help="a number, or several as [1,2], in the place of an input",
-    )
-
-
-def _shape(text: str) -> tuple[str, tuple[int | None, ...]]:
-    """Read ``NAME=1,3,?,64``. Raises ArgumentTypeError."""
-    name, numbers = _named(text, "NAME=1,3,64,64")
-    return name, tuple(None if n.strip() in ("?", "-1") else _whole(n) for n in numbers.split(","))
-
-
-def _dim(text: str) -> tuple[str, int]:
-    """Read ``NAME=N``. Raises ArgumentTypeError."""
-    name, number = _named(text, "NAME=N")
-    return name, _whole(number)
-
-
-def _constant(text: str) -> tuple[str, object]:
-    """Read ``NAME=NUMBER``, or several as JSON has them. Raises ArgumentTypeError."""
-    name, number = _named(text, "NAME=NUMBER")
-    try:
-        return name, json.loads(number)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{number!r} is no number, nor a list as [1,2]") from None
-
-
-def _named(text: str, form: str) -> tuple[str, str]:
-    name, equals, rest = text.rpartition("=")
-    if not (name and equals and rest):
-        raise argparse.ArgumentTypeError(f"{text!r}: it is written {form}")
-    return name, rest
-
-
-def _whole(text: str) -> int:
-    if not text.strip().isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no extent: 1 and more are")
-    return int(text)
 
 
 def _add_onnx_arguments(parser: argparse.ArgumentParser) -> None:
@@ -146,20 +81,14 @@ def _add_onnx_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from luciole.exporters import inexact
-    from luciole.importers.extents import Settled
     from luciole.importers.files import read
     from luciole.importers.reader import named
     from luciole.ir.passes.layout.put_channels_last import put_channels_last
     from luciole.tools.common.writing import check_output
 
-    check_batch(arguments.batch)
     check_output(arguments.output)
     _announce(arguments)
-    shapes, dims, constants = (
-        dict(pairs or ()) for pairs in (arguments.shape, arguments.dim, arguments.constant)
-    )
-    settled = Settled(arguments.batch, shapes, dims, constants)
-    imported = read(arguments.source, settled, unroll=arguments.unroll)
+    imported = read(arguments.source, asked_extents(arguments), unroll=arguments.unroll)
     with named(Path(arguments.source)):
         model = imported.sound()
     if arguments.nhwc:

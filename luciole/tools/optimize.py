@@ -29,10 +29,10 @@ from luciole.tools.common.command import (
     add_data_bounds,
     add_preprocess,
     add_strip_names,
-    check_batch,
     parser_for,
     run_program,
 )
+from luciole.tools.common.extents import add_extents, asked_extents
 from luciole.tools.proving.files import content_of, proved, show_proof, write_judged
 from luciole.tools.proving.options import add_proof
 
@@ -48,9 +48,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole optimize") -
     parser = parser_for(program, __doc__ or "")
     parser.add_argument("model", metavar="MODEL", nargs="?", help=a_model())
     parser.add_argument("-o", "--output", metavar="FILE", help=f"the {writable()} file to write")
-    parser.add_argument(
-        "--batch", type=int, metavar="N", help="the batch size of inputs that leave it open"
-    )
+    add_extents(parser)
     _add_passes(parser)
     add_strip_names(parser)
     parser.add_argument(
@@ -98,7 +96,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
     if arguments.list:
         return _show_list(arguments.json)
-    check_batch(arguments.batch)
+    settled = asked_extents(arguments)
     for name, option in ((arguments.model, "MODEL"), (arguments.output, "-o FILE")):
         if name is None:
             raise UsageError(f"{option} is missing")
@@ -106,7 +104,7 @@ def _run(arguments: argparse.Namespace) -> int:
     asked, left_out = _names(arguments.passes), _names(arguments.without) or []
     is_circle = Path(arguments.output).suffix == ".circle"
     passes = chosen(arguments.preset, asked, left_out, circle=is_circle)
-    opened = read(arguments.model, arguments.batch)
+    opened = read(arguments.model, settled)
     with named(Path(arguments.model)):
         model = opened.sound()
     original = model.clone()

@@ -1,0 +1,89 @@
+"""Read what people settle of a model's inputs: open extents, and constants in their places."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING
+
+from luciole.tools.common.command import check_batch
+
+if TYPE_CHECKING:
+    from luciole.importers.extents import Settled
+
+
+def add_extents(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--batch``, ``--shape``, ``--dim`` and ``--constant``, for programs that read models
+    which leave them open.
+    """
+    parser.add_argument(
+        "--batch", type=int, metavar="N", help="the batch size of inputs that leave it open"
+    )
+    parser.add_argument(
+        "--shape",
+        action="append",
+        type=_shape,
+        metavar="NAME=1,3,64,64",
+        help="the shape of an input that leaves extents open (? for one that stays so)",
+    )
+    parser.add_argument(
+        "--dim",
+        action="append",
+        type=_dim,
+        metavar="NAME=N",
+        help="an open extent by its name in an .onnx file, wherever that stands",
+    )
+    parser.add_argument(
+        "--constant",
+        action="append",
+        type=_constant,
+        metavar="NAME=NUMBER",
+        help="a number, or several as [1,2], in the place of an input",
+    )
+
+
+def _shape(text: str) -> tuple[str, tuple[int | None, ...]]:
+    """Read ``NAME=1,3,?,64``. Raises ArgumentTypeError."""
+    name, numbers = _named(text, "NAME=1,3,64,64")
+    return name, tuple(None if n.strip() in ("?", "-1") else _whole(n) for n in numbers.split(","))
+
+
+def _dim(text: str) -> tuple[str, int]:
+    """Read ``NAME=N``. Raises ArgumentTypeError."""
+    name, number = _named(text, "NAME=N")
+    return name, _whole(number)
+
+
+def _constant(text: str) -> tuple[str, object]:
+    """Read ``NAME=NUMBER``, or several as JSON has them. Raises ArgumentTypeError."""
+    name, number = _named(text, "NAME=NUMBER")
+    try:
+        return name, json.loads(number)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{number!r} is no number, nor a list as [1,2]") from None
+
+
+def _named(text: str, form: str) -> tuple[str, str]:
+    name, equals, rest = text.rpartition("=")
+    if not (name and equals and rest):
+        raise argparse.ArgumentTypeError(f"{text!r}: it is written {form}")
+    return name, rest
+
+
+def _whole(text: str) -> int:
+    if not text.strip().isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no extent: 1 and more are")
+    return int(text)
+
+
+def asked_extents(arguments: argparse.Namespace) -> Settled:
+    """Collect the options. Raises UsageError for a batch without records, ShapeError for other
+    extents that there are not.
+    """
+    from luciole.importers.extents import Settled
+
+    check_batch(arguments.batch)
+    shapes, dims, constants = (
+        dict(pairs or ()) for pairs in (arguments.shape, arguments.dim, arguments.constant)
+    )
+    return Settled(arguments.batch, shapes, dims, constants)
