@@ -240,8 +240,8 @@ def stored_parameters(value: Value) -> tuple[Floats, Points]:
 
 
 def noted_range(value: Value) -> tuple[float, float] | None:
-    """Return the least and the largest number that a float tensor reaches, where its file notes
-    them: one of each.
+    """Return the least and the largest number that a tensor reaches, where its file notes them: one
+    of each.
     """
     table = value.quantization
     if table is None or table.min is None or table.max is None:
@@ -252,9 +252,10 @@ def noted_range(value: Value) -> tuple[float, float] | None:
 
 
 def note_range(value: Value, reach: tuple[float, float]) -> None:
-    """Note the least and the largest number that a float tensor reaches."""
-    low, high = (np.array([number], np.float32) for number in reach)
-    value.quantization = QuantizationParameters(min=low, max=high)
+    """Note the least and the largest number that a tensor reaches, beside its scales."""
+    table = value.quantization or QuantizationParameters()
+    table.min, table.max = (np.array([number], np.float32) for number in reach)
+    value.quantization = table
 
 
 def vectors(table: QuantizationParameters) -> dict[str, Array | None]:

@@ -17,11 +17,10 @@ from luciole.ir.graph import Graph, Model
 from luciole.ir.names import main_tensor
 from luciole.ir.op import Op
 from luciole.ir.quant import Like
-from luciole.ir.quantization import Affine, affine_of
+from luciole.ir.quantization import Affine, affine_of, note_range, noted_range
 from luciole.ir.value import Value, shape_text
 from luciole.ir.verify import verify
 from luciole.schema.enums import TensorType
-from luciole.schema.tables import QuantizationParameters
 
 _APART = 0.01
 """How far a bias's scale may be from that of the products, as a share: other tools round it."""
@@ -190,21 +189,12 @@ def set_ranges(model: Model, ranges: Mapping[str, tuple[float, float]]) -> Model
     of no such name.
     """
     copy = model.clone()
-    for name, (low, high) in ranges.items():
-        value = main_tensor(copy.graph, name)
-        table = value.quantization or QuantizationParameters()
-        table.min, table.max = np.array([low], np.float32), np.array([high], np.float32)
-        value.quantization = table
+    for name, reach in ranges.items():
+        note_range(main_tensor(copy.graph, name), reach)
     return copy
 
 
 def ranges_in(graph: Graph) -> dict[str, tuple[float, float]]:
     """Read the least and the largest number of the tensors that have both in the file."""
-    ranges = {}
-    for value in graph.values:
-        table = value.quantization
-        if table is None or table.min is None or table.max is None or value.is_constant:
-            continue
-        if len(table.min) == len(table.max) == 1:
-            ranges[value.name] = float(table.min[0]), float(table.max[0])
-    return ranges
+    noted = ((value.name, noted_range(value)) for value in graph.values if not value.is_constant)
+    return {name: reach for name, reach in noted if reach is not None}
