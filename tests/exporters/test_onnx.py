@@ -81,6 +81,8 @@ OTHERWISE = {
     "NonMaxSuppressionV4_001": LONGER,
     "Range_000": SETTLED,
     "Rank_000": SETTLED,
+    "If_000": "import hands branches what they read from outside",
+    "If_001": "import hands branches what they read from outside",
     "ResizeNearestNeighbor_000": "import picks pixels by GATHER: ONNX rounds halves otherwise",
     "Shape_000": SETTLED,
     "SparseToDense_000": LONGER,
@@ -88,8 +90,6 @@ OTHERWISE = {
 }
 """Recipes whose files are other ones once they were read and written again, and why."""
 UNREAD = {
-    "If_000": "If",
-    "If_001": "If",
     "Unique_000": "Unique",
     "Unique_001": "Unique",
     "Unique_002": "Unique",

@@ -12,7 +12,7 @@ import pytest
 
 from luciole import load
 from luciole.exporters import to_bytes
-from luciole.ir import Graph, Op
+from luciole.ir import Op
 from luciole.ir.passes import split_quantization
 from luciole.tools import lquantizer
 from luciole.tools.common.slips import place_of
@@ -274,10 +274,11 @@ def test_an_error_that_nobody_meant_names_operator_and_pass(
 ) -> None:
     """In one line; ``--debug`` still raises it."""
 
-    def slipping(graph: Graph, op: Op, *_: object) -> bool:
-        raise IndexError(f"tuple index out of range in {graph.name!r}")
+    def slipping(op: Op, *_: object) -> bool:
+        assert op.graph is not None
+        raise IndexError(f"tuple index out of range in {op.graph.name!r}")
 
-    monkeypatch.setattr(split_quantization, "_split", slipping)
+    monkeypatch.setattr(split_quantization, "splits", slipping)
     words = ("quantize", "model.circle", "-o", "answer.circle", "--simulate")
     text = call(capsys, *words).error(1)
     (op, *_) = load("model.circle").graph.ops

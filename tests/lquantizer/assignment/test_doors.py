@@ -269,6 +269,7 @@ def test_quantize_has_a_parameter_for_each_choice() -> None:
     parameters = inspect.signature(luciole.quantize).parameters
     classes = (FitOptions, PublishedOptions, UniformOptions, MinifloatOptions, OneOptions)
     choices = {field.name for options in classes for field in fields(options)} - {"per_operator"}
+    choices.remove("step")  # of ONE's three programs, which are one function here
     assert choices <= parameters.keys()
     assert all(p.kind is not p.VAR_KEYWORD for p in parameters.values())
     measured = inspect.signature(luciole.sensitivity).parameters
