@@ -75,6 +75,11 @@ def has_schemes(arguments: argparse.Namespace) -> bool:
     return bool(Config.of(arguments.config, Choice()).schemes)
 
 
+def spared_scheme(arguments: argparse.Namespace) -> str:
+    """Return the scheme of layers that get no levels: the program's default unless one is named."""
+    return str(arguments.spared or arguments.default_spared)
+
+
 def labels_judge(arguments: argparse.Namespace) -> bool:
     """Return whether something is judged that labels would count for: a metric, or a target."""
     of_answers = arguments.auto_bits and arguments.target_size is None
@@ -141,7 +146,7 @@ def _levels(arguments: argparse.Namespace, scheme: str) -> QuantizeOptions:
         "input_bits": arguments.input_bits,
         "weight_bits": arguments.weight_bits,
         "config": arguments.config,
-        "spared": arguments.spared if has_schemes(arguments) else None,
+        "spared": spared_scheme(arguments) if has_schemes(arguments) else None,
         "all_layers": arguments.all_layers,
         "weights_only": arguments.weights_only,
         "uniform": arguments.uniform or "uniform" in widths,

@@ -18,6 +18,7 @@ from luciole.tools.quantizing.choices import (
     has_schemes,
     kind_of,
     labels_judge,
+    spared_scheme,
 )
 from luciole.tools.quantizing.shown import show
 from luciole.tools.quantizing.training import check_training, is_trained, train, training_data
@@ -67,9 +68,6 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _options(arguments: argparse.Namespace) -> Options:
     """Read the options, and refuse early what would be refused after long work."""
-    if arguments.spared is None:
-        arguments.spared = arguments.default_spared
-        arguments.kinds.pop("spared")
     options = asked_options(arguments)
     check_training(arguments, options)
     return options
@@ -151,9 +149,10 @@ def _with_spared(
 
     if not isinstance(options, QuantizeOptions) or split is None:
         return result
-    if arguments.spared == "float" or has_schemes(arguments):
+    spared = spared_scheme(arguments)
+    if spared == "float" or has_schemes(arguments):
         return result
-    fit = FitOptions(config=options.config, spared=arguments.spared, seed=options.seed)
+    fit = FitOptions(config=options.config, spared=spared, seed=options.seed)
     return with_integers(result, model, split.learned, fit, track)
 
 
