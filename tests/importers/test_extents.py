@@ -207,6 +207,19 @@ CASES: dict[str, tuple[list[Any], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.parametrize("name", ["transposed", "groups", "nearest", "linear"])
+def test_images_of_any_number_are_turned_up(name: str, tmp_path: Path) -> None:
+    """The batch alone is open, as exporters leave it."""
+    runtime = pytest.importorskip("onnxruntime")
+    nodes, constants = CASES[name]
+    path = save(tmp_path / "m.onnx", nodes, ["n", 4, 6, 5], constants)
+    interpreter, session = luciole.Interpreter(path), runtime.InferenceSession(path)
+    for count in (1, 3):
+        x = np.random.default_rng(4).standard_normal((count, 4, 6, 5)).astype(np.float32)
+        (expected,) = session.run(None, {"x": x})
+        np.testing.assert_allclose(interpreter.run(x)["y"], expected, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_networks_with_open_extents_run_at_any_size(name: str, tmp_path: Path) -> None:
     runtime = pytest.importorskip("onnxruntime")

@@ -167,7 +167,7 @@ def conv_transpose(k: Building, node: Node) -> Value:
     groups = node.integer("group", 1)
     extra = node.integers("output_padding", [0] * windows.axes)
     bias = node.get(2)
-    if None in x.shape[2:]:
+    if None in x.shape:
         return _open_transposed(k, node, windows, extra)
     sizes = _result_sizes(node, k.dims(x)[2:], windows, extra)
     flat = len(x.shape) == 3
@@ -185,8 +185,8 @@ def conv_transpose(k: Building, node: Node) -> Value:
 
 
 def _open_transposed(k: Building, node: Node, windows: Windows, extra: Sequence[int]) -> Value:
-    """Do the same for images whose extents are open: those of the result are computed of them.
-    Raises RefusedError where more than an even number of elements for each is asked for.
+    """Do the same for images of which an extent is open, be it the batch: those of the result are
+    computed of them. Raises RefusedError for windows whose padding depends on the extents.
     """
     auto, sizes = node.text("auto_pad", "NOTSET"), node.integers("output_shape", [])
     cut = windows.pads[:, 1] - np.array(extra)

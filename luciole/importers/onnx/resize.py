@@ -63,14 +63,14 @@ class Line:
 def resize(k: Building, node: Node) -> Value:
     """Give an image another size."""
     x, mode = node[0], node.text("mode", "nearest")
-    lines = [] if None in x.shape[2:] else _lines(k, node)
     if (node.kind == "Resize" and node.opset < 11) or node.kind == "Upsample":
         transformation, rounding = "asymmetric", "floor"
     else:
         transformation = node.text("coordinate_transformation_mode", "half_pixel")
         rounding = node.text("nearest_mode", "round_prefer_floor")
-    if not lines:
+    if None in x.shape:
         return _open_image(k, node, mode, transformation, rounding)
+    lines = _lines(k, node)
     whole = (
         _image(k, x, lines, mode, transformation, rounding) if not node.flag("antialias") else None
     )
@@ -89,12 +89,11 @@ def resize(k: Building, node: Node) -> Value:
 
 
 def _open_image(k: Building, node: Node, mode: str, transformation: str, rounding: str) -> Value:
-    """Make an image whose extents are open a whole number of times as large, as circle's operators
-    do. Raises RefusedError for another size.
+    """Make an image of which an extent is open, be it the batch, a whole number of times as large
+    as circle's operators do. Raises RefusedError for another size.
     """
     x = node[0]
-    slot = 1 if node.kind == "Upsample" or node.opset < 11 else 2
-    scales = node.numbers("scales") if node.has("scales") else _numbers(k, node, slot)
+    _, _, scales = _targets(k, node)
     axes = node.integers("axes", list(range(len(x.shape))))
     factors = dict(zip((k.axis(a, x) for a in axes), scales, strict=False))
     times = [factors.get(axis, 1.0) for axis in range(len(x.shape))]
@@ -126,11 +125,8 @@ def _options(
 def _lines(k: Building, node: Node) -> list[Line]:
     """Read the change of each axis."""
     dims = k.dims(node[0])
-    slots = (None, None, 1) if node.kind == "Upsample" or node.opset < 11 else (3, 1, 2)
-    sizes, parts, scales = (None if s is None else _numbers(k, node, s) for s in slots)
+    sizes, parts, scales = _targets(k, node)
     axes = [k.axis(a, node[0]) for a in node.integers("axes", list(range(len(dims))))]
-    if node.has("scales"):
-        scales = node.numbers("scales")
     targets = sizes or scales
     if not targets or len(targets) != len(axes):
         raise RefusedError("neither sizes nor scales are given")
@@ -151,6 +147,16 @@ def _lines(k: Building, node: Node) -> list[Line]:
             line.part = parts[slot], parts[slot + len(axes)]
         lines[axis] = line
     return lines
+
+
+def _targets(k: Building, node: Node) -> tuple[list[float], list[float], list[float]]:
+    """Read the sizes, the parts and the scales that a node of any version names, empty where it
+    names none.
+    """
+    is_old = node.kind == "Upsample" or node.opset < 11
+    slots = (None, None, 1) if is_old else (3, 1, 2)
+    sizes, parts, scales = ([] if s is None else _numbers(k, node, s) for s in slots)
+    return sizes, parts, node.numbers("scales") if node.has("scales") else scales
 
 
 def _numbers(k: Building, node: Node, slot: int) -> list[float]:
