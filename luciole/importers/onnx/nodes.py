@@ -175,6 +175,14 @@ class Nodes:
         named = {v.name: x for v, x in zip(graph.input, arguments, strict=True)}
         return self._inner(k, graph, self.scope | named)
 
+    def called(self, k: Building, name: str, inputs: Iterable[tuple[str, Value]]) -> Building:
+        """Add a graph to the model, with inputs like some values; returns its builder."""
+        assert k.graph.model is not None, "a graph that is imported is one of a model"
+        inner = self.building(k.graph.model.add_graph(Graph(name)))
+        for hint, value in inputs:
+            inner.graph.add_input(inner.name(hint), value.shape, value.dtype)
+        return inner
+
     def branches(
         self, k: Building, protos: Sequence[GraphProto]
     ) -> tuple[list[Value], list[Graph]]:
@@ -182,16 +190,15 @@ class Nodes:
         returns the values that they read from outside, which are the inputs of each, and the
         graphs. Raises RefusedError with the first node that has no form.
         """
-        model = k.graph.model
-        assert model is not None, "graphs that are built are a model's"
         names = dict.fromkeys(name for proto in protos for name in names_read_outside(proto))
         read = {name: self.scope[name] for name in names if name in self.scope}
         values = list(dict.fromkeys(v for v in read.values() if not v.is_constant))
         graphs = []
         for proto in protos:
-            graph = model.add_graph(Graph(k.name(f"{k.prefix}/{proto.name or 'branch'}")))
-            inner = self.building(graph)
-            own = {v: graph.add_input(inner.name(v.name), v.shape, v.dtype) for v in values}
+            name = k.name(f"{k.prefix}/{proto.name or 'branch'}")
+            inner = self.called(k, name, [(value.name, value) for value in values])
+            graph = inner.graph
+            own = dict(zip(values, graph.inputs, strict=True))
             own |= {v: _copied(inner, v) for v in read.values() if v.is_constant}
             results = self._inner(inner, proto, {name: own[v] for name, v in read.items()})
             fixed = (value.is_input or value.is_constant for value in results)

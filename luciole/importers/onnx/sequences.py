@@ -12,7 +12,7 @@ from luciole.importers.onnx.building import Building
 from luciole.importers.onnx.control_flow import joined
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.shape import extents, with_axes
-from luciole.ir import Graph, TensorType, Value
+from luciole.ir import TensorType, Value
 from luciole.ir.ops.comparisons import Less
 from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.control_flow import While
@@ -59,13 +59,11 @@ def zeros(k: Building, kind: Value, axes: Sequence[tuple[Value, int]]) -> Value:
 
 
 def _called(k: Building, what: str, operands: Sequence[Value]) -> Building:
-    """Add a graph with inputs like the operands to the model, and return it with its builder."""
-    assert k.graph.model is not None, "a graph that is imported is one of a model"
-    inner = k.nodes.building(k.graph.model.add_graph(Graph(f"{k.prefix}/{what}")))
-    inner.prefix = k.prefix
+    """Add a graph with inputs like the operands to the model; returns its builder."""
     names = ("step", "outputs", "sequence", *(["state"] * (len(operands) - 3)))
-    for name, value in zip(names, operands, strict=True):
-        inner.graph.add_input(inner.name(f"{k.prefix}/{name}"), value.shape, value.dtype)
+    hints = (f"{k.prefix}/{name}" for name in names)
+    inner = k.nodes.called(k, f"{k.prefix}/{what}", zip(hints, operands, strict=True))
+    inner.prefix = k.prefix
     return inner
 
 
