@@ -9,6 +9,7 @@ import luciole.ir.ops  # noqa: F401  # registers every operator class
 from luciole.ir import CUSTOM_OPS, OPS, Op, TensorType
 from luciole.kernels.core import registry
 from luciole.kernels.portable.calls import portable_kinds
+from luciole.kernels.portable.moves import TYPES as HELD
 from luciole.schema.dialect import TFLITE
 from luciole.schema.enums import BuiltinOperator
 
@@ -22,7 +23,8 @@ inferred (extents may be unknown).
 - **compiled**: element types that a compiled kernel computes as soon as shapes are known: before
   the model runs, or once it has computed them. Shapes that change from run to run, NumPy computes.
 - **NumPy only**: element types that only the reference kernel computes: exact, but slower.
-- **in C**: element types that `luciole compile` writes as C99, where shapes are known.
+- **in C**: element types that `luciole compile` writes as C99, where shapes are known: {in_c}
+  operators have some. "all" stands for those that programs hold: {held}.
 - An element type that is in neither of the first two columns is refused with a sentence, unless
   tensors are quantized and floats are there: then the operator is computed in floats, between
   DEQUANTIZE and QUANTIZE, as where scales are none that kernels take. `luciole verify
@@ -97,7 +99,9 @@ def page() -> str:
         families[_family(cls)].append(cls)
     found = kernels()
     tables = [_table(title, classes, found) for title, classes in families.items()]
-    return "\n".join((HEAD, *tables, _tail()))
+    in_c = sum(cls.reshapes or "portable" in found[cls] for cls in found)
+    held = ", ".join(map(_short, HELD))
+    return "\n".join((HEAD.format(in_c=in_c, held=held), *tables, _tail()))
 
 
 def kernels() -> dict[type[Op], dict[str, set[str]]]:
@@ -127,7 +131,7 @@ def _table(title: str, classes: Iterable[type[Op]], found: Mapping[type[Op], Ker
 
 
 def _cells(cls: type[Op], found: Kernels) -> tuple[str, str, str]:
-    in_c = _listed(found.get("portable", set()))
+    in_c = _listed(found.get("portable", set()), HELD, "all")
     if cls.reshapes and "native" not in found:
         others = found["reference"] - {_short(dtype) for dtype in registry.ANY}
         return "no step", _listed(others), "no step"
@@ -144,10 +148,10 @@ def _types_with_texts(cls: type[Op]) -> set[str]:
     return {_short(dtype) for dtypes in fields for dtype in dtypes}
 
 
-def _listed(types: set[str]) -> str:
-    everything = {_short(dtype) for dtype in registry.ANY}
+def _listed(types: set[str], every: Iterable[TensorType] = registry.ANY, word: str = "any") -> str:
+    everything = {_short(dtype) for dtype in every}
     if everything <= types:
-        types = (types - everything) | {"any"}
+        types = (types - everything) | {word}
     return ", ".join(sorted(types, key=lambda text: (" x " in text, text)))
 
 

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 
 from luciole.ir import LucioleError
-from luciole.kernels.portable import printed
+from luciole.kernels.portable import grids, plain, printed
 
 _NAME = re.compile(r"\b(?:struct )?(?:luc|LUC)_\w+")
 _FIELD = re.compile(
@@ -103,11 +103,21 @@ def _piece(block: str, source: str) -> Piece:
     return Piece(block, frozenset(_defined(block)), frozenset(_names(block)), source)
 
 
+_PRINTERS = (
+    ("formulas", printed),
+    ("portable/grids.py", grids),
+    ("portable/plain.py", plain),
+)
+"""What prints functions by their names, and the source that programs name."""
+
+
 @cache
 def _printed(name: str) -> Piece | None:
-    """Return the piece of a name that is printed from a formula."""
-    text = printed.text_of(name)
-    return None if text is None else _piece(text, "formulas")
+    """Return the piece of a name that is printed: from a formula, or for an element type."""
+    for source, printer in _PRINTERS:
+        if (text := printer.text_of(name)) is not None:
+            return _piece(text, source)
+    return None
 
 
 def _defined(block: str) -> set[str]:

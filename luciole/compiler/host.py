@@ -8,10 +8,13 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from luciole.compiler.ends import End
 from luciole.compiler.options import CALLER
 from luciole.compiler.program import Program
 from luciole.compiler.targets import find_compiler
+from luciole.compiler.text import table
 from luciole.files import write_file
 from luciole.ir import LucioleError
 from luciole.ir.dtypes import NUMPY
@@ -72,11 +75,12 @@ def entry_text(program: Program) -> str:
             f"void luciole_reset(void)\n{{\n    {name}_reset({arena.removesuffix(', ')});\n"
             "    has_begun = 1;\n}\n\n"
         )
-    described = json.dumps(json.dumps(description(program))).replace("?", r"\?")  # no trigraphs
+    text = json.dumps(description(program)).encode()  # C99 has no long strings
+    described = table("described", "int8_t", np.frombuffer(text + b"\0", np.int8))[0]
     return (
-        f'#include "{name}.h"\n\n{memory}const char *luciole_describe(void);\n'
+        f'#include "{name}.h"\n\n{described}\n\n{memory}const char *luciole_describe(void);\n'
         "int luciole_run(const void *const *inputs, void *const *outputs);\n\n"
-        f"const char *luciole_describe(void)\n{{\n    return {described};\n}}\n\n"
+        f"const char *luciole_describe(void)\n{{\n    return (const char *)described;\n}}\n\n"
         f"{reset}int luciole_run(const void *const *inputs, void *const *outputs)\n{{\n"
         f"{begin}    return {name}_run({arena}{', '.join([*inputs, *outputs])});\n}}\n"
     )

@@ -32,6 +32,8 @@ def _random(rng: np.random.Generator, end: End) -> Array:
     shape = (first * RECORDS, *end.value.dims[1:])
     if end.value.dtype == TensorType.FLOAT32:
         return rng.normal(size=shape).astype(np.float32)
+    if end.value.dtype == TensorType.BOOL:
+        return rng.integers(0, 2, shape).astype(np.bool_)
     limits = np.iinfo(np.uint8 if end.form == BYTES else NUMPY[end.value.dtype])
     return rng.integers(limits.min, limits.max, shape, NUMPY[end.value.dtype], endpoint=True)
 

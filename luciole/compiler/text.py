@@ -16,6 +16,7 @@ CTYPES: dict[TensorType, str] = {
     TensorType.BOOL: "uint8_t",
     TensorType.INT16: "int16_t",
     TensorType.INT32: "int32_t",
+    TensorType.INT64: "int64_t",
 }
 """C's types of elements; tensors of others have no C form."""
 

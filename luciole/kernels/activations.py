@@ -13,8 +13,6 @@ from luciole.kernels.arrays.logistic import logistic
 from luciole.kernels.core.registry import reference
 from luciole.kernels.elements import unary
 from luciole.kernels.formulas.elementwise import Unary
-from luciole.kernels.portable.calls import portable
-from luciole.kernels.portable.integers import tabulated
 from luciole.schema.enums import ActivationFunctionType
 
 
@@ -52,6 +50,3 @@ for _clamp in (ops.Relu, ops.Relu6, ops.ReluN1To1, ops.Relu0To1):
     unary.register(_clamp, Unary.CLAMP, *_clamp.limits)
 unary.register(ops.Elu, Unary.ELU)
 unary.register(ops.HardSwish, Unary.HARD_SWISH)
-
-for _tabulated in (*ops.FUSED.values(), ops.Logistic, ops.Relu0To1):
-    portable(_tabulated, TensorType.INT8)(tabulated)

@@ -6,9 +6,11 @@ import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.ir.dtypes import NUMPY
-from luciole.ir.ops.arg_min_max import ArgMax, ArgMin, without
-from luciole.ir.rules import integers
+from luciole.ir.ops.arg_min_max import ArgMax, ArgMin, Extremum, without
+from luciole.ir.rules import axis, integers
 from luciole.kernels.core.registry import reference
+from luciole.kernels.portable import plain
+from luciole.kernels.portable.calls import CCall, PortableContext, portable
 
 # Quantized numbers are in the order of their integers.
 TYPES = (
@@ -46,3 +48,14 @@ def _lines(x: Array, dimension: Array, never: float) -> Array:
     without(x.shape, place)
     lines = np.moveaxis(x, place[0], -1)
     return np.where(np.isnan(lines), x.dtype.type(never), lines) if x.dtype.kind == "f" else lines
+
+
+@portable(ArgMax, *TYPES)
+@portable(ArgMin, *TYPES)
+def in_c(op: Extremum, context: PortableContext) -> list[CCall]:
+    """Look along the axis, line by line."""
+    x, y = op.input, op.results[0]
+    along = axis(integers(context.constant(op.dimension), "dimension", 1)[0], len(x.dims))
+    sign = "largest" if isinstance(op, ArgMax) else "smallest"
+    name = f"luc_place_of_{sign}_{plain.suffix(x.dtype)}_{plain.suffix(y.dtype)}"
+    return [CCall(name, plain.lines(x, [along]), (x,), (y,), layout="luc_lines")]

@@ -13,6 +13,9 @@ from luciole.kernels.core.limits import affordable
 from luciole.kernels.core.registry import ANY, native, reference
 from luciole.kernels.elements import copy
 from luciole.kernels.elementwise_binary import INTEGERS
+from luciole.kernels.portable.calls import CCall, PortableContext, portable
+from luciole.kernels.portable.moves import TYPES as MOVED
+from luciole.kernels.portable.moves import take
 
 
 @reference(BroadcastTo, *ANY)
@@ -35,3 +38,11 @@ def build(op: BroadcastTo, context: Context) -> NativeStep | None:
     if x is None or not op.shape.is_constant:
         return None
     return copy.step([(y, np.broadcast_to(x, y.shape))])
+
+
+@portable(BroadcastTo, *MOVED)
+def in_c(op: BroadcastTo, context: PortableContext) -> list[CCall]:
+    """Copy the operand as often as needed."""
+    del context
+    y = op.results[0]
+    return [take(op.input, y, lambda x: np.broadcast_to(x, y.dims))]

@@ -11,6 +11,9 @@ from luciole.ir.ops.cast import Cast
 from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import conversions
+from luciole.kernels.portable.calls import CCall, PortableContext, portable
+from luciole.kernels.portable.moves import TYPES as MOVED
+from luciole.kernels.portable.plain import cast_call
 
 TYPES = (
     TensorType.FLOAT32,
@@ -74,3 +77,10 @@ def build_to_floats(op: Cast, context: Context) -> NativeStep | None:
     if x is None or op.output.dtype != TensorType.FLOAT32:
         return None
     return conversions.to_floats(conversions.KINDS[op.x.dtype], x, y)
+
+
+@portable(Cast, *MOVED)
+def in_c(op: Cast, context: PortableContext) -> list[CCall]:
+    """Convert number by number."""
+    del context
+    return [cast_call(op.x, op.output)]

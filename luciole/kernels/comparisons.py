@@ -13,6 +13,8 @@ from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import mixed
 from luciole.kernels.elements.mixed import Test
 from luciole.kernels.elementwise_binary import NUMBERS
+from luciole.kernels.portable import plain
+from luciole.kernels.portable.calls import CCall, PortableContext, portable
 
 # Integers of 8 and 16 bits are in integers.elementwise_binary: quantized numbers compare by their
 # scales.
@@ -49,3 +51,16 @@ _compile(ops.Greater, Test.LESS, *NUMBERS, turned=True)
 _compile(ops.GreaterEqual, Test.LESS_EQUAL, *NUMBERS, turned=True)
 _compile(ops.Equal, Test.EQUAL, *NUMBERS, TensorType.BOOL, turned=False)
 _compile(ops.NotEqual, Test.NOT_EQUAL, *NUMBERS, TensorType.BOOL, turned=False)
+
+
+def _in_c(cls: type[ops.Comparison], function: str, *types: TensorType) -> None:
+    @portable(cls, *types)
+    def calls(op: ops.Comparison, context: PortableContext) -> list[CCall]:
+        del context
+        return plain.pair_calls(function, op.x, op.y, op.output)
+
+
+for _comparison in ops.COMPARISONS:
+    _in_c(_comparison, _comparison.code.name.lower(), *NUMBERS)
+for _cls in (ops.Equal, ops.NotEqual):
+    _in_c(_cls, _cls.code.name.lower(), TensorType.BOOL)

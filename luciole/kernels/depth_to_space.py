@@ -10,6 +10,9 @@ from luciole.ir.rules import settled
 from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.registry import ANY, native, reference
 from luciole.kernels.elements import copy
+from luciole.kernels.portable.calls import CCall, PortableContext, portable
+from luciole.kernels.portable.moves import TYPES as MOVED
+from luciole.kernels.portable.moves import take
 
 
 @reference(DepthToSpace, *ANY)
@@ -56,3 +59,17 @@ def build(op: Blocks, context: Context) -> NativeStep | None:
     if isinstance(op, DepthToSpace):
         return copy.step([(_pixels(y, op.block_size), _channels(x, op.block_size))])
     return copy.step([(_channels(y, op.block_size), _pixels(x, op.block_size))])
+
+
+@portable(DepthToSpace, *MOVED)
+def depth_to_space_in_c(op: DepthToSpace, context: PortableContext) -> list[CCall]:
+    """Copy all elements in one strided copy."""
+    del context
+    return [take(op.input, op.results[0], lambda x: _channels(x, op.block_size))]
+
+
+@portable(SpaceToDepth, *MOVED)
+def space_to_depth_in_c(op: SpaceToDepth, context: PortableContext) -> list[CCall]:
+    """Copy all elements in one strided copy."""
+    del context
+    return [take(op.input, op.results[0], lambda x: _pixels(x, op.block_size).swapaxes(2, 3))]

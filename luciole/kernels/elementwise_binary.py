@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from luciole.ir import Array, LucioleError, TensorType
+from luciole.ir import Array, LucioleError, TensorType, UnsupportedError
 from luciole.ir.ops import elementwise_binary as ops
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.contract import Context, NativeStep
@@ -14,6 +14,8 @@ from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import binary, plain_integers
 from luciole.kernels.elements.plain_integers import Integers
 from luciole.kernels.formulas.elementwise import Binary
+from luciole.kernels.portable import plain
+from luciole.kernels.portable.calls import CCall, PortableContext, portable
 from luciole.schema.enums import ActivationFunctionType
 
 NUMBERS = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
@@ -162,3 +164,20 @@ binary.register(ops.Minimum, Binary.MINIMUM)
 plain_integers.register(ops.Maximum, Integers.LARGER)
 plain_integers.register(ops.Minimum, Integers.SMALLER)
 binary.define(ops.SquaredDifference, lambda x, y: (x - y) * (x - y))
+
+
+def _in_c(cls: type[ops.Binary], function: str, *types: TensorType) -> None:
+    @portable(cls, *types)
+    def calls(op: ops.Binary, context: PortableContext) -> list[CCall]:
+        del context
+        if isinstance(op, ops.Arithmetic) and op.activation != ActivationFunctionType.NONE:
+            raise UnsupportedError(f"fused activation {op.activation.name} has no C form here")
+        return plain.pair_calls(function, op.x, op.y, op.output)
+
+
+_in_c(ops.Add, "plus", *INTEGERS)
+_in_c(ops.Sub, "minus", *INTEGERS)
+_in_c(ops.Mul, "times", *INTEGERS)
+_in_c(ops.SquaredDifference, "squared_difference", *INTEGERS)
+_in_c(ops.Maximum, "larger", *INTEGERS, TensorType.UINT8, *SMALL)
+_in_c(ops.Minimum, "smaller", *INTEGERS, TensorType.UINT8, *SMALL)

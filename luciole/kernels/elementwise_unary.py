@@ -11,6 +11,9 @@ from luciole.ir.ops import elementwise_unary as ops
 from luciole.kernels.core.registry import reference
 from luciole.kernels.elements import lookups, unary
 from luciole.kernels.formulas.elementwise import Unary
+from luciole.kernels.portable import plain
+from luciole.kernels.portable.calls import CCall, PortableContext, portable
+from luciole.kernels.portable.moves import fill
 
 NUMBERS = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
 
@@ -48,3 +51,26 @@ unary.register(ops.Sqrt, Unary.SQRT)
 unary.register(ops.Rsqrt, Unary.RSQRT)
 unary.register(ops.Square, Unary.SQUARE)
 lookups.register(ops.Neg, TensorType.INT8, TensorType.INT16)
+
+
+def _in_c(cls: type[ops.Unary], function: str, *types: TensorType) -> None:
+    @portable(cls, *types)
+    def calls(op: ops.Unary, context: PortableContext) -> list[CCall]:
+        del context
+        return [plain.single_call(function, op.x, op.output)]
+
+
+_in_c(ops.Abs, "size", *NUMBERS[1:])
+_in_c(ops.Neg, "negative", *NUMBERS[1:], TensorType.INT16)
+_in_c(ops.Square, "square", *NUMBERS[1:])
+_in_c(ops.Sign, "sign", *NUMBERS)
+_in_c(ops.Ceil, "ceil", TensorType.FLOAT32)
+_in_c(ops.Floor, "floor", TensorType.FLOAT32)
+_in_c(ops.Round, "round", TensorType.FLOAT32)
+
+
+@portable(ops.ZerosLike, *NUMBERS)
+def zeros_in_c(op: ops.ZerosLike, context: PortableContext) -> list[CCall]:
+    """Fill the result with zeros."""
+    del context
+    return [fill(op.output, 0)]

@@ -10,6 +10,9 @@ from luciole.ir.rules import settled
 from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.registry import ANY, ANYTHING, native, reference
 from luciole.kernels.elements import copy
+from luciole.kernels.portable.calls import CCall, PortableContext, portable
+from luciole.kernels.portable.moves import TYPES as MOVED
+from luciole.kernels.portable.moves import look_up, pick
 
 
 @reference(Gather, *ANYTHING)
@@ -53,3 +56,19 @@ def build(op: Gather, context: Context) -> NativeStep | None:
     picked = np.moveaxis(context.results[0].reshape(shape), along, 0)
     chosen = enumerate(indices.ravel().tolist())
     return copy.step((picked[i, ...], rows[k, ...]) for i, k in chosen)
+
+
+@portable(Gather, *MOVED)
+def in_c(op: Gather, context: PortableContext) -> list[CCall]:
+    """Copy slices: by a table where indices are constant, else by what a run computes, zeros where
+    that is no slice's number.
+    """
+    params, y = op.params, op.results[0]
+    along, batch = places(op, len(params.dims), len(op.indices.dims))
+    if batch or op.indices not in context.constants:
+        return [look_up(params, op.indices, y, along, batch)]
+    indices = context.constant(op.indices)
+    check_indices(indices, along, params.dims[along])
+    every = [np.arange(n) for n in params.dims]
+    every[along] = indices.ravel()
+    return [pick(params, y, every)]

@@ -9,6 +9,8 @@ from luciole.ir.ops.logical import LogicalAnd, LogicalNot, LogicalOr
 from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import lookups, mixed
+from luciole.kernels.portable import plain
+from luciole.kernels.portable.calls import CCall, PortableContext, portable
 
 
 @reference(LogicalOr, TensorType.BOOL)
@@ -44,3 +46,12 @@ def build_and(op: LogicalAnd, context: Context) -> NativeStep | None:
     """Ask number by number."""
     x, y = context.operands
     return mixed.compare(mixed.Test.AND, x, y, context.results[0])
+
+
+@portable(LogicalOr, TensorType.BOOL)
+@portable(LogicalAnd, TensorType.BOOL)
+def in_c(op: LogicalOr | LogicalAnd, context: PortableContext) -> list[CCall]:
+    """Ask number by number."""
+    del context
+    function = "or" if isinstance(op, LogicalOr) else "and"
+    return plain.pair_calls(function, op.x, op.y, op.output)

@@ -15,6 +15,9 @@ from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.limits import affordable
 from luciole.kernels.core.registry import ANY, native, reference
 from luciole.kernels.elements import copy
+from luciole.kernels.portable.calls import CCall, PortableContext, portable
+from luciole.kernels.portable.moves import TYPES as MOVED
+from luciole.kernels.portable.moves import pick
 from luciole.schema.enums import MirrorPadMode
 
 Cut = tuple[slice, slice]
@@ -67,3 +70,14 @@ def build(op: MirrorPad, context: Context) -> NativeStep | None:
     if x is None or paddings is None or not op.paddings.is_constant:
         return None
     return copy.step(_boxes(op, context.results[0], x, padding_pairs(paddings, x.ndim)))
+
+
+@portable(MirrorPad, *MOVED)
+def in_c(op: MirrorPad, context: PortableContext) -> list[CCall]:
+    """Copy the elements that mirrors show along each axis."""
+    pairs = padding_pairs(context.constant(op.paddings), len(op.input.dims))
+    seen = [
+        np.concatenate([np.arange(n)[source] for _, source in _cuts(op, n, *pair)])
+        for n, pair in zip(op.input.dims, pairs, strict=True)
+    ]
+    return [pick(op.input, op.results[0], seen)]

@@ -18,7 +18,7 @@ from luciole.kernels.elements import copy
 from luciole.kernels.elements.borders import inside, slabs
 from luciole.kernels.portable.calls import CCall, PortableContext, portable
 from luciole.kernels.portable.moves import TYPES as MOVED
-from luciole.kernels.portable.moves import fill, place
+from luciole.kernels.portable.moves import surround
 
 TYPES = (
     TensorType.FLOAT32,
@@ -82,10 +82,17 @@ def _step(op: Pad | PadV2, context: Context, value: Array) -> NativeStep | None:
     return copy.step([(y[whole], x), *around], *owns)
 
 
-@portable(Pad, *((dtype,) for dtype in MOVED))
-def in_c(op: Pad, context: PortableContext) -> list[CCall]:
+@portable(Pad, *MOVED)
+def pad_in_c(op: Pad, context: PortableContext) -> list[CCall]:
     """Fill the result with zeros, and copy the operand into it."""
-    y = op.results[0]
-    pairs = padding_pairs(context.constant(op.paddings), len(y.dims))
-    code = int(zero_code(op.output)) if y.dtype == TensorType.INT8 else 0
-    return [fill(y, code), place(op.input, y, [before for before, _ in pairs])]
+    pairs = padding_pairs(context.constant(op.paddings), len(op.input.dims))
+    return surround(op.input, op.results[0], pairs, zero_code(op.output))
+
+
+@portable(PadV2, *MOVED)
+def pad_v2_in_c(op: PadV2, context: PortableContext) -> list[CCall]:
+    """Fill the result with the constant, and copy the operand into it."""
+    pairs = padding_pairs(context.constant(op.paddings), len(op.input.dims))
+    value = context.constant(op.constant_values)
+    agree("elements", value.size, 1, "constant_values", "a padding value")
+    return surround(op.input, op.results[0], pairs, value.reshape(()))

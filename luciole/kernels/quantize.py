@@ -16,7 +16,7 @@ from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import conversions, lookups, scaling
 from luciole.kernels.elements.scaling import Scaling
 from luciole.kernels.portable.calls import CCall, PortableContext, portable
-from luciole.kernels.portable.integers import check_grid, tabulated
+from luciole.kernels.portable.integers import check_grid, tabulate
 
 TYPES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
@@ -120,8 +120,8 @@ def _single(value: Value) -> tuple[float, int] | Declined:
     return float(grid[0]), grid[1]
 
 
-portable(Dequantize, TensorType.INT8)(tabulated)
-portable(Quantize, TensorType.INT8)(tabulated)
+tabulate(Dequantize, TensorType.INT8, TensorType.UINT8)
+tabulate(Quantize, TensorType.INT8, TensorType.UINT8)
 
 
 @portable(Quantize, TensorType.FLOAT32)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from luciole.ir import Array, TensorType, UnsupportedError
+from luciole.ir import Array, TensorType, Value
 from luciole.ir.ops.reduce import (
     Mean,
     ReduceAll,
@@ -33,7 +34,9 @@ from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector import elementwise
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
 from luciole.kernels.jit.vector.elementwise import Chosen
-from luciole.kernels.portable.calls import CCall, PortableContext, portable
+from luciole.kernels.portable import plain
+from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
+from luciole.kernels.portable.moves import take
 
 NUMBERS = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64)
 INTEGERS = (TensorType.INT32, TensorType.INT64)
@@ -420,20 +423,46 @@ def _add_truths(y: jit.Pointer, x: int, count: int, columns: int, start: int) ->
             y[k * columns] = 1 - start
 
 
-def neighbours(op: Reduction, context: PortableContext) -> dict[str, int]:
-    """Write the kept and the reduced extents of a reduction over neighbouring axes, for C. Raises
-    UnsupportedError for other axes.
+def gathered(
+    op: Reduction, context: PortableContext
+) -> tuple[Value, list[CCall], dict[str, Field]]:
+    """Return the operand with the reduced axes next to each other, the calls that bring them there,
+    and the extents before, of and behind them.
     """
-    dims = op.input.dims
-    gone = sorted(axes(integers(context.constant(op.reduction_indices), ""), len(dims), "an axis"))
-    if not gone or gone[-1] - gone[0] >= len(gone):
-        raise UnsupportedError(f"axes {gone} are not next to each other, which the C form needs")
-    parts = (dims[: gone[0]], dims[gone[0] : gone[-1] + 1], dims[gone[-1] + 1 :])
-    outer, count, inner = (element_count(part) for part in parts)
-    return {"outer": outer, "count": count, "inner": inner}
+    x, rank = op.input, len(op.input.dims)
+    gone = sorted(axes(integers(context.constant(op.reduction_indices), ""), rank, "an axis"))
+    if not gone:
+        return x, [], {"outer": element_count(x.dims), "count": 1, "inner": 1}
+    if gone[-1] - gone[0] < len(gone):
+        return x, [], plain.lines(x, gone)
+    order = (*(axis for axis in range(rank) if axis not in gone), *gone)
+    turned = Value(f"{x.name}_turned", x.dtype, tuple(x.dims[axis] for axis in order))
+    behind = plain.lines(turned, range(rank - len(gone), rank))
+    return turned, [take(x, turned, lambda array: array.transpose(order))], behind
+
+
+def _in_c(cls: type[Reduction], function: str, *types: TensorType) -> None:
+    @portable(cls, *types)
+    def calls(op: Reduction, context: PortableContext) -> list[CCall]:
+        x, before, extents = gathered(op, context)
+        name = f"luc_{function}_of_{plain.suffix(x.dtype)}"
+        return [*before, CCall(name, extents, (x,), op.results, layout="luc_lines")]
+
+
+_in_c(Sum, "sum", *NUMBERS)
+_in_c(ReduceProd, "product", *NUMBERS)
+_in_c(ReduceMax, "largest", *NUMBERS, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+_in_c(ReduceMin, "smallest", *NUMBERS, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+_PAIRS: Sequence[tuple[type[Reduction], type[Reduction]]] = (
+    *((ReduceAny, ReduceAll), (ReduceMax, ReduceMin), (Sum, ReduceProd)),
+)
+for _any, _all in _PAIRS:
+    _in_c(_any, "any", TensorType.BOOL)
+    _in_c(_all, "all", TensorType.BOOL)
 
 
 @portable(Mean, TensorType.FLOAT32)
 def mean_in_c(op: Mean, context: PortableContext) -> list[CCall]:
     """Call the mean of floats."""
-    return [CCall("luc_mean_float", neighbours(op, context), (op.input,), op.results)]
+    x, before, extents = gathered(op, context)
+    return [*before, CCall("luc_mean_float", extents, (x,), op.results)]

@@ -17,6 +17,9 @@ from luciole.kernels.core.limits import affordable, room
 from luciole.kernels.core.registry import ANY, native, reference
 from luciole.kernels.elements import mixing, picking
 from luciole.kernels.elements.mixing import FRACTION_BITS
+from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
+from luciole.kernels.portable.moves import TYPES as MOVED
+from luciole.kernels.portable.moves import pick
 
 Resize = ResizeBilinear | ResizeNearestNeighbor
 
@@ -201,3 +204,28 @@ def _steps(op: Resize, inputs: int, outputs: int) -> Sources:
     upper = np.clip(above, 0, inputs - 1)
     part = places - (lower << FRACTION_BITS)
     return Sources(lower, upper, np.where(lower == upper, 0, part))  # the same, whatever the part
+
+
+@portable(ResizeNearestNeighbor, *MOVED)
+def nearest_in_c(op: ResizeNearestNeighbor, context: PortableContext) -> list[CCall]:
+    """Copy the pixels that tables of rows and columns name."""
+    del context
+    x, y = op.input, op.results[0]
+    rows, columns = (_nearest(op, x.dims[axis], y.dims[axis]) for axis in (1, 2))
+    return [pick(x, y, [np.arange(x.dims[0]), rows, columns, np.arange(x.dims[3])])]
+
+
+@portable(ResizeBilinear, TensorType.FLOAT32, TensorType.INT8)
+def bilinear_in_c(op: ResizeBilinear, context: PortableContext) -> list[CCall]:
+    """Mix pixels by tables of rows and columns, with the shares of the reference."""
+    del context
+    x, y = op.input, op.results[0]
+    is_float = x.dtype == TensorType.FLOAT32
+    batches, height, width, channels = x.dims
+    fields: dict[str, Field] = {"batches": batches, "rows": y.dims[1], "columns": y.dims[2]}
+    fields |= {"height": height, "width": width, "channels": channels}
+    for name, axis in (("row", 1), ("column", 2)):
+        lower, upper, part = (_between if is_float else _steps)(op, x.dims[axis], y.dims[axis])
+        fields |= {f"{name}_lower": lower, f"{name}_upper": upper, f"{name}_part": part}
+    function = "luc_resize_bilinear_float" if is_float else "luc_resize_bilinear_int8"
+    return [CCall(function, fields, (x,), (y,))]

@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from luciole.ir import Array
+from luciole.ir import Array, Value
 from luciole.ir.ops.pad import padding_pairs
 from luciole.ir.ops.space_to_batch_nd import (
     BatchToSpaceND,
@@ -25,6 +25,9 @@ from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.core.registry import ANY, native, reference
 from luciole.kernels.elements import copy
 from luciole.kernels.elements.borders import inside, slabs
+from luciole.kernels.portable.calls import CCall, PortableContext, portable
+from luciole.kernels.portable.moves import TYPES as MOVED
+from luciole.kernels.portable.moves import surround, take
 
 MOST_PLACES = 256
 """Places in a block up to which each is a move of its own."""
@@ -37,10 +40,14 @@ def space_to_batch_nd(op: SpaceToBatchND, x: Array, block_shape: Array, paddings
     shape = affordable(op, to_batch(x.shape, block, pairs))
     borders = [(0, 0), *pairs, (0, 0)]
     padded = np.pad(x, borders, constant_values=zero_code(op.output))
-    cut = padded.reshape(*_cut(len(x), shape[1:-1], block), x.shape[-1])
+    return _places(padded, shape[1:-1], block).reshape(shape)
+
+
+def _places(padded: Array, blocks: Sequence[int], block: Sequence[int]) -> Array:
+    """View the places in a block as the first axes."""
+    cut = padded.reshape(*_cut(len(padded), blocks, block), padded.shape[-1])
     m = len(block)
-    order = (*range(2, 2 * m + 1, 2), 0, *range(1, 2 * m, 2), 2 * m + 1)
-    return cut.transpose(order).reshape(shape)
+    return cut.transpose(*range(2, 2 * m + 1, 2), 0, *range(1, 2 * m, 2), 2 * m + 1)
 
 
 @reference(BatchToSpaceND, *ANY)
@@ -48,12 +55,16 @@ def batch_to_space_nd(op: BatchToSpaceND, x: Array, block_shape: Array, crops: A
     """Bring the places in a block between the blocks, then crop."""
     block, pairs = _settings(x, block_shape, crops, "crops")
     shape = to_space(x.shape, block, pairs)
-    m, batch = len(block), len(x) // math.prod(block)
-    cut = x.reshape(*block, batch, *x.shape[1:])
-    order = (m, *(axis for i in range(m) for axis in (m + 1 + i, i)), 2 * m + 1)
     whole = [n * part for n, part in zip(x.shape[1:-1], block, strict=True)]
-    y = cut.transpose(order).reshape(batch, *whole, x.shape[-1])
+    y = _between_blocks(x, block).reshape(-1, *whole, x.shape[-1])
     return y[inside(affordable(op, shape), [(0, 0), *pairs, (0, 0)])].copy()
+
+
+def _between_blocks(x: Array, block: Sequence[int]) -> Array:
+    """View the places in a block behind the axes of their blocks."""
+    m = len(block)
+    cut = x.reshape(*block, len(x) // math.prod(block), *x.shape[1:])
+    return cut.transpose(m, *(axis for i in range(m) for axis in (m + 1 + i, i)), 2 * m + 1)
 
 
 def _cut(batch: int, blocks: Sequence[int], block: Sequence[int]) -> tuple[int, ...]:
@@ -119,3 +130,40 @@ def _fixed(op: SpaceToBatchND | BatchToSpaceND, block_shape: Array) -> bool:
     """Return whether all is known when the model is loaded, and not too much."""
     constant = all(value is not None and value.is_constant for value in op.operands[1:])
     return constant and math.prod(block_shape.tolist()) <= MOST_PLACES
+
+
+@portable(SpaceToBatchND, *MOVED)
+def space_to_batch_nd_in_c(op: SpaceToBatchND, context: PortableContext) -> list[CCall]:
+    """Pad, then copy the places in a block one behind the other."""
+    x, y = op.input, op.results[0]
+    block, pairs = _constant_settings(op, context, op.paddings)
+    whole = [n * side for n, side in zip(y.dims[1:-1], block, strict=True)]
+    padded, before = x, list[CCall]()
+    if any(map(any, pairs)):
+        padded = Value(f"{x.name}_padded", x.dtype, (x.dims[0], *whole, x.dims[-1]))
+        before = surround(x, padded, [(0, 0), *pairs, (0, 0)], zero_code(op.output))
+    return [*before, take(padded, y, lambda array: _places(array, y.dims[1:-1], block))]
+
+
+@portable(BatchToSpaceND, *MOVED)
+def batch_to_space_nd_in_c(op: BatchToSpaceND, context: PortableContext) -> list[CCall]:
+    """Copy the places in a block between the blocks, then what is not cropped."""
+    x, y = op.input, op.results[0]
+    block, pairs = _constant_settings(op, context, op.crops)
+    if not any(map(any, pairs)):
+        return [take(x, y, lambda array: _between_blocks(array, block))]
+    whole = [n * side for n, side in zip(x.dims[1:-1], block, strict=True)]
+    full = Value(f"{x.name}_whole", x.dtype, (y.dims[0], *whole, x.dims[-1]))
+    kept = inside(y.dims, [(0, 0), *pairs, (0, 0)])
+    return [
+        take(x, full, lambda array: _between_blocks(array, block)),
+        take(full, y, lambda array: array[kept]),
+    ]
+
+
+def _constant_settings(
+    op: SpaceToBatchND | BatchToSpaceND, context: PortableContext, borders: Value
+) -> tuple[tuple[int, ...], Pairs]:
+    between = len(op.input.dims) - 2
+    block = extents(context.constant(op.block_shape), between)
+    return block, padding_pairs(context.constant(borders), between, "borders")

@@ -10,7 +10,7 @@ import pytest
 
 import luciole
 from luciole.compiler.self_test import random_records, self_test
-from luciole.ir import Model, Op, TensorType, UnsupportedError
+from luciole.ir import Model, Op, TensorType
 from luciole.ir.ops.activations import Logistic, Tanh
 from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.conv_2d import Conv2D
@@ -162,11 +162,6 @@ def test_products(tmp_path: Path) -> None:
     to = Affine(0.7, -4, dtype=TensorType.INT8)
     model = one_op(Mul, [CODES, CODES], affine=[Affine(0.1, 3), Affine(0.2, -9)], results=[to])
     check(model, tmp_path)
-
-
-def test_axes_that_are_apart_are_refused() -> None:
-    with pytest.raises(UnsupportedError, match="are not next to each other"):
-        program_of(one_op(Mean, [NUMBERS, np.array([0, 2], np.int32)], (1,)))
 
 
 def test_bytes_of_other_shapes_are_repeated(tmp_path: Path) -> None:

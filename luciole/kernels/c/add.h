@@ -1,4 +1,4 @@
-/* ADD and MUL of tensors of bytes of the same shape. */
+/* ADD, MUL and their like of tensors of bytes of the same shape. */
 #ifndef LUC_ADD_H
 #define LUC_ADD_H
 
@@ -20,16 +20,22 @@ struct luc_add_int8 {
     int32_t most;
 };
 
-/* Both operands on a common grid, then on that of the result. */
-static void luc_add_int8(const struct luc_add_int8 *op, const int8_t *x, const int8_t *y, int8_t *z)
+/* A number on the common grid. */
+static inline int32_t luc_on_grid(int32_t steps, int32_t finer, int32_t multiplier, int32_t shift)
+{
+    return luc_scaled(steps * (1 << finer), multiplier, shift);
+}
+
+/* PRELU: x, or the product of both where x is below zero; each has a factor of its own. */
+static void luc_prelu_int8(const struct luc_add_int8 *op, const int8_t *x, const int8_t *y, int8_t *z)
 {
     for (uint32_t k = 0; k < op->count; k++) {
-        int32_t a = (x[k] - op->x_zero) * (1 << op->finer);
-        int32_t b = (y[k] - op->y_zero) * (1 << op->finer);
-        a = luc_scaled(a, op->x_multiplier, op->x_shift);
-        b = luc_scaled(b, op->y_multiplier, op->y_shift);
-        a = luc_scaled(a + b, op->multiplier, op->shift);
-        z[k] = luc_byte(a, op->result_zero, op->least, op->most);
+        int32_t steps = x[k] - op->x_zero;
+        if (steps >= 0)
+            steps = luc_scaled(steps, op->x_multiplier, op->x_shift);
+        else
+            steps = luc_scaled(steps * (y[k] - op->y_zero), op->y_multiplier, op->y_shift);
+        z[k] = luc_byte(steps, op->result_zero, op->least, op->most);
     }
 }
 

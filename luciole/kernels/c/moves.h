@@ -1,4 +1,4 @@
-/* Operators that only move elements: CONCATENATION and PAD. */
+/* Operators that only move elements into larger tensors: CONCATENATION, PAD and their like. */
 #ifndef LUC_MOVES_H
 #define LUC_MOVES_H
 
@@ -13,6 +13,18 @@ struct luc_fill {
 static void luc_fill(const struct luc_fill *op, void *y)
 {
     memset(y, op->with, op->bytes);
+}
+
+struct luc_repeat {
+    uint32_t count;
+    uint32_t size;          /* bytes of an element */
+    const uint8_t *element; /* [size] */
+};
+
+static void luc_repeat(const struct luc_repeat *op, void *y)
+{
+    unsigned char *to = (unsigned char *)y;
+    for (uint32_t k = 0; k < op->count; k++, to += op->size) memcpy(to, op->element, op->size);
 }
 
 struct luc_place {

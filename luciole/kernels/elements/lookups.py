@@ -11,6 +11,7 @@ from functools import cache
 import numpy as np
 
 from luciole.ir import Array, LucioleError, Op, TensorType
+from luciole.ir.dtypes import NUMPY
 from luciole.kernels import jit
 from luciole.kernels.core.contract import Built, Context, NativeStep
 from luciole.kernels.core.evaluation import computed
@@ -21,6 +22,7 @@ from luciole.kernels.elements import strided
 from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector.byte_functions import look_up_64, looks_up_many
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
+from luciole.kernels.portable.integers import tabulate
 
 KINDS = {1: Kind.UINT8, 2: Kind.UINT16}
 """By bytes, the unsigned integers that stand for all others of that size."""
@@ -101,7 +103,8 @@ def step_from(
 
 
 def register(cls: type[Op], *types: TensorType) -> None:
-    """Compile an operator of one tensor of integers of 8 or 16 bits."""
+    """Compile an operator of one tensor of integers of 8 or 16 bits; bytes have a C form, too."""
+    tabulate(cls, *(dtype for dtype in types if NUMPY[dtype].itemsize == 1))
 
     @native(cls, *types)
     def build(op: Op, context: Context) -> Built:

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from luciole.ir import Array, Op, TensorType
+from luciole.ir import Array, Op, TensorType, UnsupportedError
 from luciole.ir.analysis.fixed_point import (
     Integers,
     activation_range,
@@ -36,6 +36,7 @@ from luciole.kernels.elementwise_binary import refuse_zeros
 from luciole.kernels.fixed_point.compiled import ONE, Factor
 from luciole.kernels.fixed_point.functions import leading_zeros, reciprocal
 from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
+from luciole.kernels.portable.grids import test_name
 from luciole.kernels.portable.integers import check_grid
 from luciole.kernels.portable.moves import spread_both
 from luciole.schema.enums import ActivationFunctionType
@@ -338,21 +339,43 @@ _compares(comparisons.Equal, np.equal, Function.EQUAL)
 _compares(comparisons.NotEqual, np.not_equal, Function.NOT_EQUAL)
 
 
-@portable(ops.Add, TensorType.INT8)
-def add_in_c(op: ops.Add, context: PortableContext) -> list[CCall]:
-    """Call the sum of bytes."""
-    del context
-    operands, before = spread_both(op.x, op.y, op.results[0])
-    total, count = common(op), element_count(op.results[0].dims)
-    fields: dict[str, Field] = {"count": count, "finer": total.left}
-    for slot, name in enumerate(("x_", "y_", "")):
-        multiplier, shift = total.factors[slot]
-        fields |= {f"{name}multiplier": int(multiplier), f"{name}shift": int(shift)}
-    least, most = total.grid.limits
-    check_grid((*total.zeros, total.grid.zero), total.grid.limits)
-    fields |= {"x_zero": total.zeros[0], "y_zero": total.zeros[1]}
-    fields |= {"result_zero": total.grid.zero, "least": least, "most": most}
-    return [*before, CCall("luc_add_int8", fields, operands, op.results)]
+def _in_c(cls: type[O], function: str, read: Callable[[O], Pairs]) -> None:
+    """Register the C form of a function of two bytes on a common grid."""
+
+    @portable(cls, TensorType.INT8)
+    def calls(op: O, context: PortableContext) -> list[CCall]:
+        del context
+        return _scaled_calls(op, function, read(op))
+
+
+def _scaled_calls(op: Op, function: str, pairs: Pairs) -> list[CCall]:
+    result = op.results[0]
+    operands, before = spread_both(op.required(0), op.required(1), result)
+    fields: dict[str, Field] = {"count": element_count(result.dims), "finer": pairs.left}
+    for (multiplier, shift), name in zip(pairs.factors, ("x_", "y_", ""), strict=True):
+        # one that is not used is 2^31
+        fields |= {f"{name}multiplier": int(multiplier) % 2**31, f"{name}shift": int(shift)}
+    check_grid((*pairs.zeros, pairs.zero), pairs.limits)
+    if max(int(shift) for _, shift in pairs.factors[:2]) + pairs.left > _ROOM:
+        raise UnsupportedError("its numbers on a common grid may leave 32 bits")
+    fields |= {"x_zero": pairs.zeros[0], "y_zero": pairs.zeros[1], "result_zero": pairs.zero}
+    fields |= dict(zip(("least", "most"), pairs.limits, strict=True))
+    return [*before, CCall(function, fields, operands, (result,), layout="luc_add_int8")]
+
+
+_ROOM = 22
+"""Bits that a byte's steps from zero may be shifted up by in 32 bits."""
+
+_in_c(ops.Add, "luc_add_int8", lambda op: common(op).pairs(Function.SUM))
+_in_c(ops.Sub, "luc_sub_int8", lambda op: common(op).pairs(Function.DIFFERENCE))
+_in_c(
+    ops.SquaredDifference,
+    "luc_squared_difference_scaled_int8",
+    lambda op: between(op).pairs(Function.SQUARED_DIFFERENCE),
+)
+_in_c(PRelu, "luc_prelu_int8", bent)
+for _cls in comparisons.COMPARISONS:
+    _in_c(_cls, test_name(_cls.code.name.lower()), lambda op: compared(op, Function.LESS))
 
 
 @portable(ops.Mul, TensorType.INT8)

@@ -38,9 +38,9 @@ from luciole.kernels.jit.vector.bytes import (
 )
 from luciole.kernels.jit.vector.conversions import integers_at
 from luciole.kernels.jit.vector.shorts import load_shorts, store_shorts
-from luciole.kernels.portable.calls import CCall, PortableContext, portable
+from luciole.kernels.portable.calls import CCall, PortableContext, number_of, portable
 from luciole.kernels.portable.integers import check_grid
-from luciole.kernels.reduce import Cut, ReduceRecord, neighbours, where
+from luciole.kernels.reduce import Cut, ReduceRecord, gathered, where
 
 TYPES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
@@ -282,14 +282,16 @@ def _finish(r: SumRecord, sums: Vector, y: int, lanes: int) -> None:
 
 
 @portable(Mean, TensorType.INT8)
-def mean_in_c(op: Mean, context: PortableContext) -> list[CCall]:
-    """Call the mean of bytes."""
+@portable(Sum, TensorType.INT8)
+def in_c(op: Mean | Sum, context: PortableContext) -> list[CCall]:
+    """Call the sum of bytes, brought to the result's grid."""
     (scale, zero), (to, to_zero) = per_tensor(op.input, "x"), per_tensor(op.output, "the result")
-    extents = neighbours(op, context)
+    x, before, extents = gathered(op, context)
+    count = int(number_of(extents, "count"))
     check_grid((zero, to_zero), (-128, 127))
-    if not 0 < extents["count"] < MOST_ADDED[1]:
-        raise UnsupportedError(f"a mean of {extents['count']} numbers has no C form")
-    multiplier, shift = mean_multiplier(scale, to, extents["count"])
+    multiplier, shift = mean_multiplier(scale, to, count if isinstance(op, Mean) else 1)
+    if not 0 < count << max(int(shift), 0) < MOST_ADDED[1]:
+        raise UnsupportedError(f"a sum of {count} numbers has no C form")
     numbers = {"multiplier": int(multiplier), "shift": int(shift)}
     fields = {**extents, "input_zero": zero, "result_zero": to_zero, **numbers}
-    return [CCall("luc_mean_int8", fields, (op.input,), op.results)]
+    return [*before, CCall("luc_mean_int8", fields, (x,), op.results)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -94,21 +94,19 @@ class PortableContext:
         return None if value is None else self.constant(value)
 
 
-O = TypeVar("O", bound=Op)  # noqa: E741  # the operator class
-BuildPortable = Callable[[O, PortableContext], Sequence[CCall]]
+BuildPortable = Callable[[Any, PortableContext], Sequence[CCall]]
 """``build(op, context)``: the calls of one operator, in order. Raises UnsupportedError where there
 is no C form for its types or attributes.
 """
 
-_PORTABLE: dict[tuple[type[Op], Signature], Callable[..., Sequence[CCall]]] = {}
+_Build = TypeVar("_Build", bound=BuildPortable)
+_PORTABLE: dict[tuple[type[Op], Signature], BuildPortable] = {}
 
 
-def portable(
-    cls: type[O], *signatures: TensorType | Signature
-) -> Callable[[BuildPortable[O]], BuildPortable[O]]:
+def portable(cls: type[Op], *signatures: TensorType | Signature) -> Callable[[_Build], _Build]:
     """Register the builder of an operator's C form; signatures as for ``reference``."""
 
-    def register(build: BuildPortable[O]) -> BuildPortable[O]:
+    def register(build: _Build) -> _Build:
         for types in signatures:
             signature = types if isinstance(types, tuple) else (types,)
             if (cls, signature) in _PORTABLE:

@@ -8,10 +8,11 @@ import numpy as np
 
 from luciole.ir import Array, LucioleError, Op, TensorType, UnsupportedError
 from luciole.ir.analysis.fixed_point import quantize_multiplier
+from luciole.ir.dtypes import NUMPY
 from luciole.ir.value import element_count
 from luciole.kernels.core.evaluation import computed
 from luciole.kernels.layers.int8.rescale import Rescaling
-from luciole.kernels.portable.calls import CCall, Field, PortableContext
+from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
 
 INT8S = ((TensorType.INT8,), (TensorType.INT8, TensorType.INT8, TensorType.INT32))
 """Element types of input, weights and bias (or none) of layers of signed bytes."""
@@ -66,14 +67,40 @@ def check_grid(zeros: Sequence[int], limits: tuple[int, int]) -> None:
 
 
 def tabulated(op: Op, context: PortableContext) -> Sequence[CCall]:
-    """Compute a function of bytes for all 256 of them, once and for all, by the reference."""
+    """Compute a function of bytes for all 256 of them, once and for all, by the reference; what it
+    refuses (roots of negative numbers) becomes the result's lowest byte.
+    """
     del context
     x, y = op.required(0), op.results[0]
-    codes = np.arange(256, dtype=np.uint8).view(np.int8)
-    (table,) = computed(op, [codes])
+    table = _table(op, np.arange(256, dtype=np.uint8).view(NUMPY[x.dtype]))
     fields: dict[str, Field] = {"count": element_count(x.dims)}
     if y.dtype == TensorType.FLOAT32:
         return [CCall("luc_floats_of_bytes", {**fields, "table": table}, (x,), (y,))]
     if table.itemsize != 1:
         raise LucioleError(f"results are {table.dtype}, not bytes")
     return [CCall("luc_bytes_of_bytes", {**fields, "table": table.view(np.uint8)}, (x,), (y,))]
+
+
+def _table(op: Op, codes: Array) -> Array:
+    """Compute all results, one by one where some are refused. Raises what all are refused with."""
+    try:
+        return computed(op, [codes])[0]
+    except LucioleError:
+        results = [_single(op, codes[k : k + 1]) for k in range(len(codes))]
+        made = [result for result in results if result is not None]
+        if not made:
+            raise
+        lowest = np.iinfo(made[0].dtype).min
+        return np.array([lowest if r is None else r[0] for r in results], made[0].dtype)
+
+
+def _single(op: Op, code: Array) -> Array | None:
+    try:
+        return computed(op, [code])[0]
+    except LucioleError:
+        return None
+
+
+def tabulate(cls: type[Op], *types: TensorType) -> None:
+    """Register the C form of a function of bytes."""
+    portable(cls, *types)(tabulated)

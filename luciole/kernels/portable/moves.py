@@ -11,7 +11,19 @@ from luciole.ir.dtypes import NUMPY
 from luciole.ir.value import element_count
 from luciole.kernels.portable.calls import CCall, Field
 
-TYPES = (TensorType.FLOAT32, TensorType.INT8)
+TYPES = (
+    TensorType.FLOAT32,
+    TensorType.INT64,
+    TensorType.INT32,
+    TensorType.INT16,
+    TensorType.INT8,
+    TensorType.UINT8,
+    TensorType.BOOL,
+)
+"""Element types that C programs hold."""
+
+Pairs = Sequence[tuple[int, int]]
+"""Elements before and after each axis."""
 
 
 def place(x: Value, y: Value, first: Sequence[int]) -> CCall:
@@ -30,10 +42,19 @@ def place(x: Value, y: Value, first: Sequence[int]) -> CCall:
     return CCall("luc_place", fields, (x,), (y,))
 
 
-def fill(y: Value, byte: int) -> CCall:
-    """Set all bytes of a tensor to the same."""
-    size = element_count(y.dims) * np.dtype(NUMPY[y.dtype]).itemsize
-    return CCall("luc_fill", {"bytes": size, "with": byte % 256}, (), (y,))
+def fill(y: Value, number: Array | int | float) -> CCall:
+    """Set all elements of a tensor to a number."""
+    element = np.asarray(number, NUMPY[y.dtype]).reshape(1).view(np.uint8)
+    if (element == element[0]).all():
+        fields: dict[str, Field] = {"bytes": element_count(y.dims) * element.size}
+        return CCall("luc_fill", {**fields, "with": int(element[0])}, (), (y,))
+    fields = {"count": element_count(y.dims), "size": element.size, "element": element}
+    return CCall("luc_repeat", fields, (), (y,))
+
+
+def surround(x: Value, y: Value, pairs: Pairs, number: Array | int | float) -> list[CCall]:
+    """Fill a tensor with a number, and copy another one into it."""
+    return [fill(y, number), place(x, y, [before for before, _ in pairs])]
 
 
 MOST_BYTES = 2**31 - 1
@@ -48,6 +69,8 @@ def take(x: Value, y: Value, view: Callable[[Array], Array]) -> CCall:
     if max(whole.nbytes, element_count(y.dims) * whole.itemsize) > MOST_BYTES:
         raise UnsupportedError(f"{x.name!r} has more bytes than places of 32 bits reach")
     taken = view(whole)
+    if taken.size and not np.may_share_memory(taken, whole):
+        raise TypeError("elements are taken from a copy, which tells nothing of places")
     run, axes = whole.itemsize, list(zip(taken.shape, taken.strides, strict=True))
     while axes and (axes[-1][1] == run or axes[-1][0] == 1):
         run *= axes.pop()[0]
@@ -60,6 +83,46 @@ def take(x: Value, y: Value, view: Callable[[Array], Array]) -> CCall:
         "steps": np.array([step for _, step in axes], np.int64),
     }
     return CCall("luc_take", fields, (x,), (y,))
+
+
+def pick(x: Value, y: Value, numbers: Sequence[Array]) -> CCall:
+    """Copy the elements at these numbers along each axis: in any order, any often. Raises
+    UnsupportedError for tensors of more than 2^31 - 1 bytes.
+    """
+    run, axes = np.dtype(NUMPY[x.dtype]).itemsize, list(zip(x.dims, numbers, strict=True))
+    size = run * element_count(x.dims)
+    if max(size, run * element_count(y.dims)) > MOST_BYTES:
+        raise UnsupportedError(f"{x.name!r} has more bytes than places of 32 bits reach")
+    while axes and np.array_equal(axes[-1][1], np.arange(axes[-1][0])):
+        run *= axes.pop()[0]
+    places, step = [], run
+    for extent, chosen in axes[::-1]:
+        places.append(np.asarray(chosen, np.int64) * step)
+        step *= extent
+    extents = np.array([len(each) for each in places], np.int64)
+    together = np.concatenate([*places, np.zeros(0, np.int64)])
+    fields: dict[str, Field] = {"run": run, "axes": len(places)}
+    return CCall("luc_pick", {**fields, "extents": extents, "places": together}, (x,), (y,))
+
+
+def look_up(x: Value, indices: Value, y: Value, along: int, batch: int = 0) -> CCall:
+    """Copy the slices of an axis whose numbers another tensor holds when the program runs; a number
+    that no slice has stands for zeros.
+    """
+    size = np.dtype(NUMPY[x.dtype]).itemsize
+    fields: dict[str, Field] = {
+        "batches": element_count(x.dims[:batch]),
+        "outer": element_count(x.dims[batch:along]),
+        "slices": x.dims[along],
+        "count": element_count(indices.dims[batch:]),
+        "run": size * element_count(x.dims[along + 1 :]),
+    }
+    if indices.dtype not in _INDICES:
+        raise UnsupportedError(f"{indices.name!r} is {indices.dtype.name}, not INT32 or INT64")
+    return CCall(_INDICES[indices.dtype], fields, (x, indices), (y,), layout="luc_look_up")
+
+
+_INDICES = {TensorType.INT32: "luc_look_up_int32", TensorType.INT64: "luc_look_up_int64"}
 
 
 def _first(view: Array) -> int:

@@ -1,0 +1,189 @@
+"""Operators in C beside the reference kernels, many of them in one program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from luciole.ir import Array, Op, TensorType
+from luciole.ir.ops import comparisons, elementwise_unary, reduce
+from luciole.ir.ops.activations import Elu, HardSwish
+from luciole.ir.ops.arg_min_max import ArgMax, ArgMin
+from luciole.ir.ops.broadcast import BroadcastTo
+from luciole.ir.ops.cast import Cast
+from luciole.ir.ops.cumsum import Cumsum
+from luciole.ir.ops.depth_to_space import DepthToSpace, SpaceToDepth
+from luciole.ir.ops.elementwise_binary import Add, Maximum, Minimum, Mul, SquaredDifference, Sub
+from luciole.ir.ops.gather import Gather
+from luciole.ir.ops.gelu import Gelu
+from luciole.ir.ops.leaky_relu import LeakyRelu
+from luciole.ir.ops.logical import LogicalAnd, LogicalNot, LogicalOr
+from luciole.ir.ops.mirror_pad import MirrorPad
+from luciole.ir.ops.pad import Pad, PadV2
+from luciole.ir.ops.prelu import PRelu
+from luciole.ir.ops.resize import ResizeBilinear, ResizeNearestNeighbor
+from luciole.ir.ops.select import Select, SelectV2
+from luciole.ir.ops.space_to_batch_nd import BatchToSpaceND, SpaceToBatchND
+from luciole.ir.ops.tile import Tile
+from luciole.schema.enums import MirrorPadMode
+from tests.compiler.side_by_side import SideBySide
+from tests.compiler_support import built, needs_compiler, program_of
+from tests.support import Affine
+
+pytestmark = needs_compiler
+
+RNG = np.random.default_rng(0)
+IMAGE = RNG.normal(size=(2, 4, 6, 4)).astype(np.float32)
+CODES = RNG.integers(-128, 128, (2, 4, 6, 4), np.int8)
+KINDS = (IMAGE, CODES, CODES.view(np.uint8), CODES.astype(np.int32), CODES > 0)
+GRID, OTHER = Affine(0.05, 3), Affine(0.03, -7)
+TO = Affine(0.06, 5, dtype=TensorType.INT8)
+
+
+def ints(*numbers: object) -> Array:
+    return np.array(numbers, np.int32)
+
+
+def test_movers(tmp_path: Path) -> None:
+    every = SideBySide()
+    for x in KINDS:
+        every.add(Tile, [x, ints(2, 1, 3, 1)], (1,))
+        every.add(BroadcastTo, [x[:, :1], ints(3, 2, 4, 6, 4)], (1,))
+        every.add(DepthToSpace, [x], block_size=2)
+        every.add(SpaceToDepth, [x], block_size=2)
+        borders = ints((0, 0), (1, 2), (2, 0), (0, 3))
+        every.add(Pad, [x, borders], (1,))
+        every.add(PadV2, [x, borders, np.array(7, x.dtype)], (1, 2))
+        for mode in MirrorPadMode:
+            every.add(MirrorPad, [x, ints((1, 0), (1, 2), (2, 0), (0, 3))], (1,), mode=mode)
+        for paddings in (ints((0, 0), (0, 0)), ints((1, 1), (0, 3))):
+            every.add(SpaceToBatchND, [x, ints(2, 3), paddings], (1, 2))
+        four = np.concatenate([x, x])
+        for crops in (ints((0, 0), (0, 0)), ints((1, 0), (2, 1))):
+            every.add(BatchToSpaceND, [four, ints(2, 2), crops], (1, 2))
+        every.add(Gather, [x, ints((3, 0), (1, 1))], (1,), axis=1)
+        every.add(Gather, [x, ints((3, 0), (1, 1))], (), axis=-1)
+        every.add(Gather, [x, ints((3, 0), (1, 1))], (), axis=2, batch_dims=1)
+        every.add(Gather, [x, np.array([1, 1, 0], np.int64)], (), axis=0)
+        every.add(ResizeNearestNeighbor, [x, ints(7, 5)], (1,), half_pixel_centers=True)
+        every.add(Select, [np.array([True, False]), x, x[::-1]])
+        every.add(SelectV2, [CODES[:1] > 5, x, x[:, :1]])
+    every.check(tmp_path)
+
+
+def test_indices_that_no_slice_has_give_zeros(tmp_path: Path) -> None:
+    every = SideBySide()
+    every.add(Gather, [IMAGE, ints(1, -1, 2, 99)], (), axis=3)
+    (found,) = built(program_of(every.model), tmp_path).run(every.given)
+    wanted = IMAGE[..., [1, 0, 2, 0]] * np.array([1, 0, 1, 0], np.float32)
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_images_of_other_sizes(tmp_path: Path) -> None:
+    every = SideBySide()
+    for x in (IMAGE, CODES):
+        for half, corners in ((False, False), (True, False), (False, True)):
+            options: dict[str, Any] = {"half_pixel_centers": half, "align_corners": corners}
+            every.add(ResizeBilinear, [x, ints(7, 5)], (1,), **options)
+            every.add(ResizeNearestNeighbor, [x, ints(3, 9)], (1,), **options)
+    every.check(tmp_path)
+
+
+def test_plain_numbers(tmp_path: Path) -> None:
+    every = SideBySide()
+    odd = IMAGE.copy()
+    odd.flat[:5] = [np.nan, np.inf, -np.inf, -0.0, 2.5]
+    for x in (odd, CODES.astype(np.int32), CODES.astype(np.int64) << 40):
+        for test in comparisons.COMPARISONS:
+            every.add(test, [x, x[:, ::-1]])
+        for cls in (Add, Sub, Mul, Maximum, Minimum, SquaredDifference):
+            every.add(cls, [x[1:], x[:1, 1:2]])
+        every.add(elementwise_unary.Abs, [x])
+        every.add(elementwise_unary.Neg, [x])
+        every.add(elementwise_unary.Square, [x])
+        every.add(elementwise_unary.ZerosLike, [x])
+        for exclusive in (False, True):
+            every.add(Cumsum, [x, ints(2)], (1,), exclusive=exclusive, reverse=True)
+            every.add(Cumsum, [x, ints(-1)], (1,), exclusive=exclusive)
+    numbers = np.array([0.5, 1.5, 2.5, -0.5, -1.2, 1e9, 8388607.5, -3.0, np.nan, -0.0], np.float32)
+    for rounding in (elementwise_unary.Ceil, elementwise_unary.Floor, elementwise_unary.Round):
+        every.add(rounding, [numbers])
+    every.add(elementwise_unary.Sign, [numbers[:8]])
+    for codes in (CODES, CODES.view(np.uint8), CODES.astype(np.int16)):
+        every.add(Maximum, [codes, codes[::-1]])
+        every.add(Minimum, [codes, codes[::-1]])
+    for logic in (LogicalAnd, LogicalOr, comparisons.Equal):
+        every.add(logic, [CODES > 5, CODES[::-1] > 5])
+    every.add(LogicalNot, [CODES > 5])
+    every.check(tmp_path)
+
+
+def test_casts(tmp_path: Path) -> None:
+    every = SideBySide()
+    numbers = np.array([3.7, -3.7, 1e9, -1e9, 3e38, np.nan, np.inf, -np.inf, 0.2], np.float32)
+    sources = (numbers, CODES, CODES.view(np.uint8), CODES.astype(np.int64) << 33, CODES > 0)
+    types = (
+        *(TensorType.FLOAT32, TensorType.INT64, TensorType.INT32, TensorType.INT16),
+        *(TensorType.INT8, TensorType.UINT8, TensorType.BOOL),
+    )
+    for x in sources:
+        for dtype in types:
+            every.add(Cast, [x], dtypes=[dtype])
+    every.check(tmp_path)
+
+
+REDUCTIONS = (reduce.Sum, reduce.ReduceProd, reduce.ReduceMax, reduce.ReduceMin)
+
+
+def test_reductions(tmp_path: Path) -> None:
+    every = SideBySide()
+    odd = IMAGE.copy()
+    odd[0, :, :, 1] = np.nan
+    for axes in ([3], [1, 2], [0, 2], [0, 1, 2, 3]):
+        over = ints(*axes)
+        for x in (IMAGE, CODES.astype(np.int32), CODES.astype(np.int64)):
+            for cls in REDUCTIONS:
+                every.add(cls, [x, over], (1,))
+        for cls in (reduce.ReduceMax, reduce.ReduceMin):
+            every.add(cls, [odd, over], (1,), keep_dims=True)
+            every.add(cls, [CODES, over], (1,), affine=[GRID], results=[GRID])
+        for logic in (reduce.ReduceAny, reduce.ReduceAll, *REDUCTIONS):
+            every.add(logic, [CODES > 60, over], (1,))
+        every.add(reduce.Mean, [IMAGE, over], (1,))
+        for scaled in (reduce.Mean, reduce.Sum):
+            every.add(scaled, [CODES, over], (1,), affine=[GRID], results=[TO])
+    for axis in (0, 1, -1):
+        for x in (odd, CODES, CODES.astype(np.int32)):
+            for place in (ArgMax, ArgMin):
+                every.add(place, [x, ints(axis)], (1,), output_type=TensorType.INT32)
+                every.add(place, [x, ints(axis)], (1,), output_type=TensorType.INT64)
+    every.check(tmp_path, 1e-5)
+
+
+def test_functions_of_two_bytes(tmp_path: Path) -> None:
+    every = SideBySide()
+    for cls in (Add, Sub, Mul, SquaredDifference):
+        every.add(cls, [CODES, CODES[::-1, :1]], affine=[GRID, OTHER], results=[TO])
+    every.add(PRelu, [CODES, CODES[0, :1, :1]], (1,), affine=[GRID, OTHER], results=[TO])
+    for test in comparisons.COMPARISONS:
+        every.add(test, [CODES, CODES[::-1]], affine=[GRID, OTHER])
+    every.check(tmp_path)
+
+
+def test_functions_of_all_bytes(tmp_path: Path) -> None:
+    every = SideBySide()
+    x = np.arange(-128, 128, dtype=np.int8)
+    unary = elementwise_unary
+    functions: list[tuple[type[Op], dict[str, Any]]] = [
+        *((cls, {}) for cls in (unary.Abs, unary.Exp, unary.Log, Elu, HardSwish)),
+        (LeakyRelu, {"alpha": 0.2}),
+        (Gelu, {"approximate": False}),
+    ]
+    for cls, attributes in functions:
+        every.add(cls, [x], affine=[Affine(0.04, -5)], results=[TO], **attributes)
+    for root in (unary.Sqrt, unary.Rsqrt):
+        every.add(root, [x], affine=[Affine(0.04, -128)], results=[TO])
+    every.add(unary.Neg, [x])
+    every.check(tmp_path)
