@@ -88,6 +88,27 @@ What cannot be imported is listed with its reason and exit code 3. double is com
 uint64 as int64, element types that an operator lacks as wider ones. LSTM, GRU and RNN of up
 to {long} steps stand step by step, longer ones are a WHILE: no state is kept from run to run.
 
+## Quantized networks of other tools
+
+- QDQ and QLinear operators (`quantize_static`): operators on integers, with the file's scales and
+  zero points.
+- DynamicQuantizeLinear, MatMulInteger or ConvInteger, Cast and Mul (`quantize_dynamic`): TFLite's
+  hybrid layer, of float inputs and INT8 weights, which have the file's numbers; what zero points
+  put beyond 8 bits is a second sum. Each row or image has a grid of its own, where onnxruntime has
+  one for the tensor: of one row the results are onnxruntime's, else about as far from the float
+  network's.
+- DynamicQuantizeLSTM: LSTM with the same weights as floats.
+- QAttention: attention whose weights are read as that of dynamic inputs, or as QDQ layers.
+- MatMulNBits of 2 and 4 bits: FULLY_CONNECTED with blockwise INT4 weights, whose scales have 16
+  bits, as TFLite's; zero points are a second layer on the sums of blocks. Of 8 bits: floats.
+- What onnxruntime's optimizer writes (Attention, MultiHeadAttention without earlier keys,
+  SkipLayerNormalization, EmbedLayerNormalization, BiasGelu, FusedConv, ...): what it was made of.
+- float16 files (`convert_float_to_float16`): computed with 32 bits, as onnxruntime does on
+  processors; constants keep 16, behind DEQUANTIZE, and inputs and outputs what the file says.
+- MatMulInteger and ConvInteger elsewhere: exact sums of floats, added as INT32.
+
+## Tests of nodes
+
 ONNX's own tests of nodes: {total} in onnx {version}, of which {passed} pass, {refused} are refused
 and {wrong} wrong. Printed by `python -m tests.onnx_nodes`.
 

@@ -265,19 +265,21 @@ class Building:
             return value
         codes = codes_of(value)
         if codes is not None:
-            return self._transposed_codes(codes, order)
+            axes = [list(order).index(axis) for axis in range(len(order))]
+            return self.moved_codes(codes, self.known(codes).transpose(order), axes)
         transposed = self.add(Transpose(value, self.constant(np.array(order, np.int32))))
         if transposed.is_constant and not value.users:
             transposed.name, value.name = value.name, transposed.name
         return transposed
 
-    def _transposed_codes(self, codes: Value, order: Sequence[int]) -> Value:
-        """Exchange the axes of constant integers that a DEQUANTIZE reads."""
+    def moved_codes(self, codes: Value, moved: Array, axes: Sequence[int]) -> Value:
+        """Take constant integers in another order for those that a DEQUANTIZE reads; ``axes`` are
+        those of the result that were the first, second, ...
+        """
         affine = Affine.given(codes)
         assert affine is not None, "codes have a scale"
-        axis = list(order).index(affine.axis) if affine.scale.size > 1 else 0
-        turned = self.known(codes).transpose(order)
-        return self.dequantized(turned, replace(affine, axis=axis), codes)
+        axis = axes[affine.axis] if affine.scale.size > 1 else 0
+        return self.dequantized(moved, replace(affine, axis=axis), codes)
 
     def dequantized(self, codes: Array, affine: Affine, source: Value) -> Value:
         """Add constant integers in the place of a ``source``, and the DEQUANTIZE that makes them

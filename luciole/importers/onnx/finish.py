@@ -78,6 +78,26 @@ def keep_constants(graph: Graph, names: Set[str]) -> None:
             taken.add(name)
 
 
+def keep_halves(graph: Graph) -> None:
+    """Store constants of several numbers with 16 bits where these hold all of them, and DEQUANTIZE
+    them: what passes computed keeps 32.
+    """
+    for value in [v for v in graph.values if v.dtype == TensorType.FLOAT32 and not v.is_output]:
+        data, readers = value.data, [use.op for use in value.users]
+        if data is None or data.size < 2 or not data.any() or not readers:
+            continue
+        with np.errstate(over="ignore"):
+            short = data.astype(np.float16)
+        if not np.array_equal(short, data, equal_nan=True):
+            continue
+        first = min(readers, key=graph.ops.index)
+        stored = graph.add_constant(graph.unique_name(f"{value.name}/half"), short)
+        name = graph.unique_name(f"{value.name}/real")
+        value.replace_with(graph.insert_before(first, Dequantize(stored), name).output)
+        graph.remove_value(value)
+        stored.name = value.name
+
+
 def keep_biases(graph: Graph, biases: Mapping[str, tuple[Array, Affine]]) -> None:
     """Give biases the codes that the file has, which were floats meanwhile, by their names."""
     for value in graph.values:

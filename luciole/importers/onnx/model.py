@@ -14,18 +14,24 @@ from luciole.importers.onnx.element_types import element_type
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.extents import extents_of, open_extents, settle
 from luciole.importers.onnx.extras import restore
-from luciole.importers.onnx.finish import finish, keep_biases, keep_constants, keep_names
+from luciole.importers.onnx.finish import (
+    finish,
+    keep_biases,
+    keep_constants,
+    keep_halves,
+    keep_names,
+)
 from luciole.importers.onnx.functions import Functions, versions
-from luciole.importers.onnx.nodes import Nodes, Scope, names_given
+from luciole.importers.onnx.nodes import SINGLE, Nodes, Scope, names_given
 from luciole.importers.reader import file_bytes
-from luciole.ir import Array, Graph, Model, Signature, UnsupportedError
+from luciole.ir import Array, Graph, Model, Signature, TensorType, UnsupportedError, Value
 from luciole.ir.errors import FormatError, missing_extra
 from luciole.ir.verify import verify
-from luciole.schema.onnx_dialect import PRODUCER
+from luciole.schema.onnx_dialect import NUMBERS, PRODUCER
 from luciole.schema.printable import printable, quoted, shorten
 
 if TYPE_CHECKING:
-    from onnx import GraphProto, ModelProto, ValueInfoProto
+    from onnx import GraphProto, ModelProto, TensorProto, ValueInfoProto
 
 OLDEST = 6
 """The first operator set that is read."""
@@ -100,6 +106,7 @@ def _imported(
     budget = Budget(SPARE_BYTES + _TIMES * size)
     nodes = Nodes(Functions(proto.functions), folder, budget)
     nodes.opsets, nodes.is_ours = opsets, proto.producer_name == PRODUCER
+    nodes.is_half = not nodes.is_ours and any(_is_half(t) for t in proto.graph.initializer)
     try:
         with budget.counted:
             model = _model(nodes, proto, constants or {})
@@ -124,7 +131,13 @@ def _model(nodes: Nodes, proto: ModelProto, constants: Mapping[str, Array]) -> M
     keep_biases(graph, k.biases)
     keep_names(graph, k.made)
     keep_constants(graph, {tensor.name for tensor in proto.graph.initializer})
+    if nodes.is_half:
+        keep_halves(graph)
     return model
+
+
+def _is_half(tensor: TensorProto) -> bool:
+    return bool(tensor.data_type == NUMBERS[TensorType.FLOAT16])
 
 
 def _fill(k: Building, nodes: Nodes, graph: GraphProto, constants: Mapping[str, Array]) -> None:
@@ -140,12 +153,18 @@ def _fill(k: Building, nodes: Nodes, graph: GraphProto, constants: Mapping[str, 
     for info in graph.output:
         if info.name not in scope:
             raise FormatError(f"the output {quoted(info.name)} is made by nothing")
-        value = scope[info.name]
+        value = _as_declared(k, scope[info.name], info)
         if value.is_input or value.is_constant or value in outputs:
             value = k.copy(value)
         k.rename(value, info.name)
         outputs.append(value)
     k.graph.outputs = outputs
+
+
+def _as_declared(k: Building, value: Value, info: ValueInfoProto) -> Value:
+    """Bring an output that is computed with 32 bits to the 16 bits that the file says."""
+    said = info.type.tensor_type.elem_type == NUMBERS[TensorType.FLOAT16]
+    return k.cast(value, TensorType.FLOAT16) if said and value.dtype == SINGLE else value
 
 
 def _add_input(
@@ -168,9 +187,11 @@ def _add_input(
         raise FormatError(f"the input {quoted(info.name)} has the extents {dims}")
     name = k.name(info.name)
     if constant is not None:
-        scope[info.name] = k.constant(constant, name, dtype)
+        value = k.constant(constant, name, dtype)
     else:
-        scope[info.name] = k.graph.add_input(name, tuple(dims), dtype)
+        value = k.graph.add_input(name, tuple(dims), dtype)
+    single = nodes.is_half and dtype == TensorType.FLOAT16
+    scope[info.name] = k.cast(value, SINGLE) if single else value
 
 
 def _refuse(refused: Mapping[str, str], open_: Sequence[str]) -> None:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from luciole.importers.computing import computing
 from luciole.importers.onnx.building import Budget, Building
 from luciole.importers.onnx.constants import array_of, attribute_value
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.functions import Body, Functions
+from luciole.importers.onnx.hybrid_nodes import with_hybrid_layers
 from luciole.importers.onnx.node import Node
 from luciole.importers.onnx.rules import STANDARD, find_rule
-from luciole.ir import Graph, LucioleError, Value
+from luciole.ir import Graph, LucioleError, TensorType, Value
 from luciole.ir.errors import SLIPS, FormatError
 from luciole.schema.printable import quoted
 
@@ -24,6 +27,9 @@ if TYPE_CHECKING:
 
 DEEPEST = 32
 """How deep functions and graphs of nodes may stand in each other."""
+SINGLE = TensorType.FLOAT32
+_FLOAT, _HALF = 1, 10
+"""ONNX's numbers of float and float16."""
 _ENDS = 250
 """Characters of a reason's beginning and end that are kept where functions make it long."""
 
@@ -50,6 +56,8 @@ class Nodes:
         self.is_whole = True
         self.is_ours = False
         """Whether luciole wrote the file: what circle does not have is not in it."""
+        self.is_half = False
+        """Whether floats of 16 bits are computed as ones of 32: inputs, constants and results."""
 
     def refuse(self, what: str, reason: str) -> None:
         """Note a node that is not imported; nodes that depend on it are then left out."""
@@ -70,6 +78,8 @@ class Nodes:
             except RefusedError as error:
                 self.refuse(f"tensor {quoted(tensor.name)}", str(error))
                 continue
+            single = self.is_half and dtype == TensorType.FLOAT16
+            array, dtype = (array.astype(np.float32), SINGLE) if single else (array, dtype)
             scope[tensor.name] = k.constant(array, k.name(tensor.name), dtype)
 
     def run(
@@ -87,7 +97,8 @@ class Nodes:
         """
         protos = in_order(list(nodes), scope)
         _refuse_twice([*taken, *(name for proto in protos for name in proto.output)])
-        read = {*outputs, *(name for proto in protos for name in names_read(proto))}
+        read = Counter([*outputs, *(name for proto in protos for name in names_read(proto))])
+        protos = with_hybrid_layers(protos, scope, read)
         outer, self.scope = self.scope, scope
         try:
             for proto in protos:
@@ -95,7 +106,7 @@ class Nodes:
         finally:
             self.scope = outer
 
-    def _run(self, k: Building, proto: NodeProto, scope: Scope, read: set[str]) -> None:
+    def _run(self, k: Building, proto: NodeProto, scope: Scope, read: Container[str]) -> None:
         self.budget.spend_node()
         missing = [name for name in proto.input if name and name not in scope]
         if missing and self.is_whole:
@@ -117,18 +128,25 @@ class Nodes:
         """Name a result: those in bodies and graphs of a node after that node's own."""
         return f"{self.outer}/{name}" if self.depth else name
 
-    def _node(self, proto: NodeProto, scope: Scope, read: set[str]) -> Node:
+    def _node(self, proto: NodeProto, scope: Scope, read: Container[str]) -> Node:
         domain = "" if proto.domain in STANDARD else proto.domain
         return Node(
             proto.op_type,
             self.opsets.get(domain, 1),
             [scope[name] if name else None for name in proto.input],
             [name if name in read else "" for name in proto.output],
-            {a.name: attribute_value(a, self.folder) for a in proto.attribute},
+            self._attributes(proto),
             proto.name,
             domain,
             proto,
         )
+
+    def _attributes(self, proto: NodeProto) -> dict[str, object]:
+        """Read a node's attributes; what is cast to 16 bits gets 32 where these are computed."""
+        attributes = {a.name: attribute_value(a, self.folder) for a in proto.attribute}
+        if self.is_half and proto.op_type == "Cast" and attributes.get("to") == _HALF:
+            attributes["to"] = _FLOAT
+        return attributes
 
     def results(self, k: Building, node: Node) -> list[Value | None]:
         """Import one node: by its rule, where that refuses by its body. Raises the rule's
@@ -238,6 +256,8 @@ class Nodes:
         for name, value in zip(names, results, strict=False):
             if not name or value is None:
                 continue
+            if self.is_half and value.dtype == TensorType.FLOAT16:
+                value = k.cast(value, SINGLE)
             made = value.name.startswith(f"{k.prefix}/") or value.name in k.made
             if value not in node.operands and made:
                 value.name = k.name(self._name(name))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -52,6 +52,24 @@ def find_rule(domain: str, kind: str) -> Rule | None:
     """Find the rule of an operator, None where there is none."""
     load_rules()
     return _RULES.get(("" if domain in STANDARD else domain, kind))
+
+
+def standard(
+    k: Building,
+    kind: str,
+    operands: Sequence[Value | None],
+    attributes: Mapping[str, object] | None = None,
+    opset: int = 21,
+) -> Value:
+    """Add ONNX's own operator of one result as a part of another one. Raises RefusedError where it
+    has no form.
+    """
+    rule = find_rule("", kind)
+    assert rule is not None, "only operators with a rule are parts"
+    made = rule(k, Node(kind, opset, operands, [kind], attributes or {}))
+    result = made if isinstance(made, Value) else made[0]
+    assert result is not None, "it has a result"
+    return result
 
 
 def ruled() -> list[tuple[str, str]]:

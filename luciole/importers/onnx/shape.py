@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.importers.onnx.building import Building, numpy_type
+from luciole.importers.onnx.building import Building, codes_of, numpy_type
 from luciole.importers.onnx.control_flow import joined
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.node import Node
@@ -133,6 +133,10 @@ def unsqueeze(k: Building, node: Node) -> Value:
 def with_axes(k: Building, value: Value, places: Sequence[int]) -> Value:
     """Insert axes of one element, at places of the result in rising order."""
     shape = list(value.shape)
+    codes = codes_of(value)
+    if codes is not None:
+        kept = [i for i in range(len(shape) + len(places)) if i not in places]
+        return k.moved_codes(codes, np.expand_dims(k.known(codes), tuple(places)), kept)
     if shape.count(None) > 1:
         for place in places:
             value = k.add(ExpandDims(value, k.constant(np.array(place, np.int32))))

@@ -39,11 +39,14 @@ def fuse_weights(graph: Graph, runs: Runs) -> bool:
     """Drop the DEQUANTIZE between constant integer weights and layers that have a kernel for them
     under float inputs.
     """
-    changes = [_fuse_weights(op, runs) for op in list(graph.ops)]
+    changes = [fuse_weights_of(op, runs) for op in list(graph.ops)]
     return any(changes)
 
 
-def _fuse_weights(op: Op, runs: Runs) -> bool:
+def fuse_weights_of(op: Op, runs: Runs) -> bool:
+    """Give a layer the constant integers behind its float weights, where it has a kernel for
+    them under float inputs.
+    """
     weights = op.given_operands().get(op.quant.weight or "") if op.quant is not None else None
     codes = None if weights is None else integers_behind(weights)
     if codes is None or not codes.is_constant or codes.dtype == TensorType.FLOAT16:

@@ -46,10 +46,14 @@ def fuse_into_layer(graph: Graph, op: Mul | Add, layers: Layers) -> bool:
 
 
 def layer_and_factor(op: Op, layers: Layers = PLAIN_LAYERS) -> tuple[Op, Array] | None:
-    """Find the layer that makes one operand, and the constant per channel that is the other."""
+    """Find the layer that makes one operand, and the constant per channel that is the other: it is
+    added to layers with any weights, and multiplies float ones.
+    """
     for value, other in (op.operands[:2], op.operands[1::-1]):
         layer = value.producer.op if value is not None and value.producer is not None else None
         if layer is None or not isinstance(layer, layers) or not _is_alone(layer):
+            continue
+        if not (is_plain_layer(layer) or (isinstance(op, Add) and takes_bias(layer))):
             continue
         factor = per_channel(other, layer)
         if factor is not None and op.output.shape == layer.output.shape:
@@ -58,9 +62,9 @@ def layer_and_factor(op: Op, layers: Layers = PLAIN_LAYERS) -> tuple[Op, Array] 
 
 
 def _is_alone(layer: Op) -> bool:
-    """Return whether it is ``is_plain_layer``, without activation, and only this one user."""
+    """Return whether a layer has no activation, and its result only one user."""
     alone = len(layer.output.users) == 1 and not layer.output.is_output
-    return alone and is_plain_layer(layer) and bool(layer.attributes()["activation"] == _NONE)
+    return alone and bool(layer.attributes()["activation"] == _NONE)
 
 
 def is_plain_layer(layer: Op) -> bool:
@@ -71,6 +75,17 @@ def is_plain_layer(layer: Op) -> bool:
     if bias is not None and bias.data is None:
         return False
     return bool(layer.attributes().get("weights_format", _PLAIN) == _PLAIN)
+
+
+def takes_bias(layer: Op) -> bool:
+    """Return whether a layer's result is floats, and its bias, unless it has none, constant ones:
+    its weights may be integers.
+    """
+    bias = bias_of(layer)
+    floats = bias is None or (bias.data is not None and bias.dtype == TensorType.FLOAT32)
+    return (
+        floats and layer.output.dtype == TensorType.FLOAT32 and weights_of_layer(layer) is not None
+    )
 
 
 def weights_of_layer(layer: Op) -> Value | None:
