@@ -5,6 +5,7 @@ are counted stand one behind the other.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +17,11 @@ from luciole.ir import Value
 from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.control_flow import If
 from luciole.ir.ops.pack import Pack
+from luciole.ir.ops.squeeze import Squeeze
 from luciole.ir.ops.unpack import Unpack
+
+if TYPE_CHECKING:
+    from onnx import NodeProto
 
 MOST_STEPS = 256
 """Steps of a loop that are imported one behind the other."""
@@ -26,7 +31,8 @@ MOST_STEPS = 256
 def if_(k: Building, node: Node) -> list[Value | None]:
     """Take the branch of a condition that is known, else let IF choose when the network runs."""
     if node[0].data is None:
-        return _chosen_later(k, node)
+        squeezed = _squeezed(k, node)
+        return _chosen_later(k, node) if squeezed is None else [squeezed]
     condition = k.known(node[0])
     if condition.size != 1:
         raise RefusedError("its condition is not one truth")
@@ -43,6 +49,41 @@ def _chosen_later(k: Building, node: Node) -> list[Value | None]:
     hint = f"{k.prefix}/if"
     k.graph.append(op, *(k.name(hint) for _ in then_graph.outputs))
     return list(op.results)
+
+
+def _squeezed(k: Building, node: Node) -> Value | None:
+    """Drop axes where one branch does so if they have one element, and the other returns the value
+    as it is (PyTorch's ``squeeze(axis)``): ranks do not depend on numbers here, and SQUEEZE refuses
+    other extents when the network runs. None for other branches.
+    """
+    squeezing, keeping = node.graph("then_branch").node, node.graph("else_branch").node
+    *constants, last = squeezing or [None]
+    names = [inner.input[0] for inner in keeping if inner.op_type == "Identity"]
+    if last is None or last.op_type != "Squeeze" or len(keeping) != 1:
+        return None
+    if names != [last.input[0]] or names[0] not in k.nodes.scope:
+        return None
+    axes = _axes_of(k, last, constants)
+    if axes is None:
+        return None
+    x = k.nodes.scope[names[0]]
+    return k.add(Squeeze(x, squeeze_dims=tuple(sorted(k.axis(axis, x) for axis in axes))))
+
+
+def _axes_of(k: Building, squeeze: NodeProto, constants: Sequence[NodeProto]) -> list[int] | None:
+    """Read the axes of a Squeeze behind ``constants``, None where they are not known."""
+    from onnx import numpy_helper
+
+    for attribute in squeeze.attribute:
+        return list(attribute.ints)
+    name = squeeze.input[1] if len(squeeze.input) > 1 else ""
+    if name in k.nodes.scope:
+        data = k.nodes.scope[name].data
+        return None if data is None else [int(n) for n in data.reshape(-1)]
+    values = {c.output[0]: c.attribute[0] for c in constants if c.op_type == "Constant"}
+    if name not in values:
+        return None
+    return [int(n) for n in numpy_helper.to_array(values[name].t).reshape(-1)]
 
 
 @rule("Loop")

@@ -1,6 +1,6 @@
 """Operators that call other graphs: IF, WHILE, CALL, CALL_ONCE, STABLEHLO_CASE, _COMPOSITE."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from luciole.ir.calls import merged, mismatches, result_shapes
 from luciole.ir.errors import ShapeError
@@ -54,9 +54,8 @@ class If(Calling, code=BuiltinOperator.IF, options="IfOptions"):
 
     def infer_shape(self, /) -> tuple[Shape, ...]:
         shapes = [value.shape for value in self.inputs]
-        first, second = (
-            result_shapes(self._graph(name), shapes) for name in ("then_graph", "else_graph")
-        )
+        graphs = [self._graph(name) for name in ("then_graph", "else_graph")]
+        first, second = _of_branches(graphs, shapes)
         if len(first) != len(second):
             raise ShapeError(f"one graph has {len(first)} outputs, the other {len(second)}")
         return merged(first, second)
@@ -68,6 +67,22 @@ class If(Calling, code=BuiltinOperator.IF, options="IfOptions"):
         for graph in self.called_graphs():
             yield from mismatches(self.inputs, graph.inputs, "inputs", graph)
             yield from mismatches(self.results, graph.outputs, "results", graph)
+
+
+def _of_branches(graphs: Sequence[Graph], shapes: Sequence[Shape]) -> list[tuple[Shape, ...]]:
+    """Infer the results of two graphs. One that does not take these extents returns nothing, but is
+    refused when it is chosen: in its place the other one stands twice. Raises ShapeError where
+    neither takes them.
+    """
+    results, errors = [], []
+    for graph in graphs:
+        try:
+            results.append(result_shapes(graph, shapes))
+        except ShapeError as error:
+            errors.append(error)
+    if not results:
+        raise errors[0]
+    return [results[0], results[-1]]
 
 
 class StablehloCase(Calling, code=BuiltinOperator.STABLEHLO_CASE, options="StablehloCaseOptions"):
