@@ -30,10 +30,10 @@ inferred (extents may be unknown).
   DEQUANTIZE and QUANTIZE, as where scales are none that kernels take. `luciole verify
   --performance` lists such operators.
 
-Types are f32 (FLOAT32), i8 (INT8), u8 (UINT8) and so on; "f32 x i8" is data in FLOAT32 with
-weights in INT8, "any" every type of numbers that NumPy has. 8 and 16 bit integers are quantized
-tensors where TFLite has them so, and computed bit for bit as its reference kernels do. "string" is
-STRING: texts are fed and given as arrays of bytes objects, as LiteRT does (`str` and NumPy's own
+Types are f32 (FLOAT32), i8 (INT8), u8 (UINT8) and so on; "f32 x i4/i8" is data in FLOAT32 with
+weights in INT4 or INT8, "any" every type of numbers that NumPy has. Integers of 8 and 16 bits are
+quantized where TFLite has them so, and computed bit for bit as its reference kernels do. "string"
+is STRING: texts are fed and given as arrays of bytes objects, as LiteRT does (`str` and NumPy's own
 types of texts may be fed, too). "no step" is an operator whose result is its input with another
 shape: it takes no time.
 
@@ -152,7 +152,11 @@ def _listed(types: set[str], every: Iterable[TensorType] = registry.ANY, word: s
     everything = {_short(dtype) for dtype in every}
     if everything <= types:
         types = (types - everything) | {word}
-    return ", ".join(sorted(types, key=lambda text: (" x " in text, text)))
+    weights: dict[str, list[str]] = defaultdict(list)
+    for data, _, of in sorted(text.partition(" x ") for text in types):
+        weights[data] += [of] if of else []
+    alone = sorted(text for text in types if " x " not in text)
+    return ", ".join([*alone, *(f"{data} x {'/'.join(of)}" for data, of in weights.items() if of)])
 
 
 def _type(signature: tuple[TensorType, ...]) -> str:

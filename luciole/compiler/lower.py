@@ -11,6 +11,8 @@ from luciole.interpreter.microscaling import InBlocks
 from luciole.interpreter.settle import settle
 from luciole.ir import Array, Graph, GraphError, Op, UnsupportedError, Value
 from luciole.ir.dtypes import NUMPY
+from luciole.ir.ops.rnn import RNN, UnidirectionalSequenceRNN
+from luciole.ir.ops.svdf import SVDF
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTMLayer
 from luciole.ir.quantization import zero_code
 from luciole.ir.value import element_count
@@ -109,7 +111,7 @@ def _refuse_open(ops: Sequence[Op]) -> None:
 def _is_alone(op: Op, value: Value) -> bool:
     """Return whether a variable is the state of one layer and nothing else."""
     users = len(value.users) == 1 and not value.is_input and not value.is_output
-    return users and isinstance(op, LSTMLayer)
+    return users and isinstance(op, LSTMLayer | SVDF | RNN | UnidirectionalSequenceRNN)
 
 
 def _hosts(ops: Sequence[Op]) -> dict[Value, Value]:

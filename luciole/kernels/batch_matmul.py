@@ -20,6 +20,7 @@ from luciole.kernels.layers.floats.layer import FloatLayer, Geometry, misfit
 from luciole.kernels.layers.floats.loops import FloatRecord
 from luciole.kernels.layers.geometry import sequence
 from luciole.kernels.layers.int8.hybrid import of_rows, weight_scale
+from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
 from luciole.schema.enums import ActivationFunctionType
 
 NONE = ActivationFunctionType.NONE
@@ -203,3 +204,31 @@ def _multiply(r: Batches) -> None:
             record = _record_at(part.record, 0)
             record.x, record.y = x, batch.y + part.y
             jit.call(part.kernel, part.record)
+
+
+@portable(BatchMatMul, TensorType.FLOAT32)
+def in_c(op: BatchMatMul, context: PortableContext) -> list[CCall]:
+    """Call the product of floats."""
+    del context
+    return [CCall("luc_batch_matmul_float", matrices_in_c(op), (op.x, op.y), op.results)]
+
+
+def matrices_in_c(op: BatchMatMul) -> dict[str, Field]:
+    """Write the extents of matrices, and how far their elements are apart, for C."""
+    x, y, z = op.x.dims, op.y.dims, op.results[0].dims
+    depth, batches = x[-2 if op.adjoint_lhs else -1], z[:-2]
+    held: dict[str, Field] = {
+        "batches": math.prod(batches),
+        "rows": z[-2],
+        "depth": depth,
+        "columns": z[-1],
+        "x_row": 1 if op.adjoint_lhs else depth,
+        "x_depth": z[-2] if op.adjoint_lhs else 1,
+        "y_depth": 1 if op.adjoint_rhs else z[-1],
+        "y_column": depth if op.adjoint_rhs else 1,
+    }
+    for name, dims in (("x_places", x), ("y_places", y)):
+        size = math.prod(dims[-2:])
+        places = size * np.arange(math.prod(dims[:-2])).reshape(dims[:-2])
+        held[name] = np.broadcast_to(places, batches).reshape(-1)
+    return {"matrices": held}

@@ -22,7 +22,7 @@ from luciole.kernels.layers.int8.rescale import BYTES, SHORTS, SIGNATURES, Resca
 from luciole.kernels.layers.int16.layer import ShortLayer, way_of_convolution
 from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
 from luciole.kernels.portable.images import cut_off, windows_of
-from luciole.kernels.portable.integers import INT8S, rescaled
+from luciole.kernels.portable.integers import INT8_BY_4, INT8S, rescaled
 
 
 @reference(Conv2D, TensorType.FLOAT32)
@@ -181,7 +181,7 @@ def _fields(op: Conv2D) -> dict[str, Field]:
     return {**windows, "depth": depth}
 
 
-@portable(Conv2D, *INT8S)
+@portable(Conv2D, *INT8S, *INT8_BY_4)
 def integer_in_c(op: Conv2D, context: PortableContext) -> list[CCall]:
     """Call the convolution of bytes."""
     weights, bias = context.constant(op.filter), context.optional(op.bias)

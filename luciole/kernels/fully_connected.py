@@ -28,7 +28,7 @@ from luciole.kernels.layers.int16.pair_tiles import Scaling
 from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
 from luciole.kernels.portable.floats import activated, as_limits
 from luciole.kernels.portable.images import cut_off
-from luciole.kernels.portable.integers import INT8S, check_sums
+from luciole.kernels.portable.integers import INT8_BY_4, INT8S, check_sums
 from luciole.schema.enums import (
     FullyConnectedOptionsWeightsFormat,
     Padding,
@@ -200,7 +200,7 @@ def _fields(op: FullyConnected, context: PortableContext) -> dict[str, Field]:
     }
 
 
-@portable(FullyConnected, *INT8S)
+@portable(FullyConnected, *INT8S, *INT8_BY_4)
 def integer_in_c(op: FullyConnected, context: PortableContext) -> list[CCall]:
     """Call the layer of bytes."""
     to, weights = _rescaling(op), context.constant(op.weights)

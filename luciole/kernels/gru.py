@@ -8,6 +8,8 @@ from luciole.ir import Array, LucioleError, TensorType
 from luciole.ir.ops.gru import GATES, GRU, crossed
 from luciole.kernels.arrays.logistic import logistic
 from luciole.kernels.core.registry import reference
+from luciole.kernels.portable.calls import portable
+from luciole.kernels.recurrent import layers_in_c
 
 
 @reference(GRU, TensorType.FLOAT32)
@@ -40,3 +42,6 @@ def _gates(weights: Array, bias: Array | None, x: Array) -> list[Array]:
     """Multiply x by the weights of each gate."""
     y = x @ weights.T
     return np.split(y if bias is None else y + bias, GATES, axis=1)
+
+
+portable(GRU, TensorType.FLOAT32)(layers_in_c.gru)

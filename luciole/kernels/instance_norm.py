@@ -9,12 +9,15 @@ import numpy as np
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.activations import LIMITS
 from luciole.ir.ops.instance_norm import InstanceNorm
+from luciole.ir.value import element_count
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.contract import Built, Context
 from luciole.kernels.core.memory import reach
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import norms, strided
 from luciole.kernels.jit import LANES
+from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
+from luciole.kernels.portable.images import cut_off
 
 
 @reference(InstanceNorm, TensorType.FLOAT32)
@@ -59,3 +62,19 @@ def build(op: InstanceNorm, context: Context) -> Built:
     )
     kernel = norms.columns() if is_image else norms.rows()
     return strided.step(kernel, record, x.size)
+
+
+@portable(InstanceNorm, TensorType.FLOAT32)
+def in_c(op: InstanceNorm, context: PortableContext) -> list[CCall]:
+    """Call the normalization along pixels."""
+    dims = op.input.dims
+    is_image = len(dims) == 4
+    outer, pixels, inner = (dims[:1], dims[1:3], dims[3:]) if is_image else (dims[:2], dims[2:], ())
+    channels = dims[3] if is_image else dims[1]
+    outer_count, count, inner_count = map(element_count, (outer, pixels, inner))
+    fields: dict[str, Field] = {"outer": outer_count, "count": count, "inner": inner_count}
+    fields |= {"channels": channels, "inside": int(is_image), "epsilon": op.epsilon}
+    fields |= cut_off(op.activation)
+    for name, value in (("scale", op.gamma), ("shift", op.beta)):
+        fields[name] = np.broadcast_to(context.constant(value), channels)
+    return [CCall("luc_normalize", fields, (op.input,), op.results)]

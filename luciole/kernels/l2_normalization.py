@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.ir import Array, LucioleError, TensorType, UnsupportedError
+from luciole.ir import Array, LucioleError, TensorType, UnsupportedError, Value
 from luciole.ir.analysis.fixed_point import (
     fixed_result,
     high_multiply,
@@ -14,9 +14,12 @@ from luciole.ir.analysis.fixed_point import (
 )
 from luciole.ir.ops.l2_normalization import L2Normalization
 from luciole.ir.quantization import per_tensor
+from luciole.ir.value import element_count
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.limits import room
 from luciole.kernels.core.registry import reads, reference
+from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
+from luciole.kernels.portable.floats import activated
 from luciole.schema.enums import ActivationFunctionType
 
 EPSILON = 1e-6
@@ -99,3 +102,16 @@ def inverse_sqrt(x: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.in
 def _raised(x: Array, bits: int) -> NDArray[np.int64]:
     """Compute x 2^bits, saturated to 32 bits."""
     return np.asarray(np.clip(x.astype(np.int64) << bits, -MOST - 1, MOST))
+
+
+@portable(L2Normalization, TensorType.FLOAT32)
+def in_c(op: L2Normalization, context: PortableContext) -> list[CCall]:
+    """Call the normalization of rows of floats."""
+    del context
+    x = op.input
+    fields: dict[str, Field] = {"rows": element_count(x.dims[:-1]), "depth": x.dims[-1]}
+
+    def divided(y: Value) -> CCall:
+        return CCall("luc_l2_normalization", fields | {"least": EPSILON}, (x,), (y,))
+
+    return activated(op.activation, op.results[0], divided)

@@ -6,10 +6,12 @@ import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.rms_norm import RmsNorm
+from luciole.ir.value import element_count
 from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.memory import reach
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import norms, strided
+from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
 
 
 @reference(RmsNorm, TensorType.FLOAT32)
@@ -42,3 +44,13 @@ def build(op: RmsNorm, context: Context) -> NativeStep:
         high=np.inf,
     )
     return strided.step(norms.rows_by_root(), record, x.size)
+
+
+@portable(RmsNorm, TensorType.FLOAT32)
+def in_c(op: RmsNorm, context: PortableContext) -> list[CCall]:
+    """Call the normalization of rows."""
+    x, depth = op.input, op.input.dims[-1]
+    fields: dict[str, Field] = {"rows": element_count(x.dims[:-1]), "depth": depth}
+    scale = np.broadcast_to(context.constant(op.gamma), depth)
+    fields |= {"epsilon": op.epsilon, "scale": scale}
+    return [CCall("luc_rms_norm", fields, (x,), op.results)]

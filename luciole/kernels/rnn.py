@@ -7,6 +7,8 @@ import numpy as np
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.rnn import RNN, UnidirectionalSequenceRNN
 from luciole.kernels.core.registry import reference
+from luciole.kernels.portable.calls import portable
+from luciole.kernels.recurrent import layers_in_c
 from luciole.kernels.recurrent.operands import named, named_weights
 from luciole.kernels.recurrent.rnn_cell import Cell
 
@@ -29,3 +31,7 @@ def sequence_rnn(op: UnidirectionalSequenceRNN, *operands: Array) -> Array:
     steps = x if op.time_major else x.swapaxes(0, 1)
     result = Cell(op.activation, arrays, weights).run(steps, arrays["hidden_state"])
     return result if op.time_major else np.ascontiguousarray(result.swapaxes(0, 1))
+
+
+portable(RNN, TensorType.FLOAT32)(layers_in_c.rnn)
+portable(UnidirectionalSequenceRNN, TensorType.FLOAT32)(layers_in_c.rnn)

@@ -164,3 +164,12 @@ def _powers(y: int, x: int, n: int, largest: Single, beta: Single) -> Single:
         total = elementwise.combined(add, powers, total)
     result: Single = elementwise.folded(add, total)
     return result
+
+
+@portable(LogSoftmax, TensorType.FLOAT32)
+def log_softmax_in_c(op: LogSoftmax, context: PortableContext) -> list[CCall]:
+    """Call LOG_SOFTMAX of floats."""
+    del context
+    x = op.logits
+    fields = {"rows": element_count(x.dims[:-1]), "depth": x.dims[-1]}
+    return [CCall("luc_log_softmax", fields, (x,), op.results)]

@@ -21,7 +21,8 @@ from luciole.kernels.layers.floats.layer import FloatLayer, Geometry
 from luciole.kernels.layers.geometry.sequence import one_by_one
 from luciole.kernels.layers.int8.byte_layer import Side
 from luciole.kernels.layers.int8.hybrid_layer import WIDE_SUMS, HybridLayer, may_overflow
-from luciole.kernels.recurrent import svdf_steps
+from luciole.kernels.portable.calls import CCall, PortableContext, portable
+from luciole.kernels.recurrent import layers_in_c, svdf_steps
 from luciole.kernels.recurrent.byte_products import Matrix, room_for_row
 from luciole.kernels.recurrent.operands import Arrays, Weights, named, named_weights
 from luciole.schema.enums import ActivationFunctionType, Padding
@@ -215,3 +216,13 @@ def build_integer(op: SVDF, context: Context) -> Built:
         zero=result_zero,
     )
     return memory.step(svdf_steps.integer_memory(vectors).address, record)
+
+
+portable(SVDF, TensorType.FLOAT32)(layers_in_c.float_svdf)
+
+
+@portable(SVDF, (INT8, INT32, INT16), (INT8, INT16))
+def integer_in_c(op: SVDF, context: PortableContext) -> list[CCall]:
+    """Call the layer of bytes."""
+    into, out, zero_points = _factors(op)
+    return layers_in_c.integer_svdf(op, context, into, out, zero_points)

@@ -18,6 +18,9 @@ from luciole.kernels.core.registry import native, reads, reference
 from luciole.kernels.layers.floats.layer import Arrays, FloatLayer, Geometry, misfit
 from luciole.kernels.layers.geometry.spans import Axis
 from luciole.kernels.layers.int8.rescale import SIGNATURES, Rescaling, centred
+from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
+from luciole.kernels.portable.images import cut_off
+from luciole.kernels.portable.integers import INT8S, rescaled
 from luciole.schema.enums import ActivationFunctionType, Padding
 
 INTEGERS = tuple(s if len(s) == 1 else (s[1], s[0], *s[2:]) for s in SIGNATURES)
@@ -142,3 +145,36 @@ def _phases(size: int, outputs: int, kernel: int, stride: int, before: int) -> A
     start = np.where(count > 0, origin + skipped, 0)
     first = phase * room + np.where(count > 0, skipped, 0)
     return Axis(size, stride * room, stride, 1, first, count, start)
+
+
+def _spreading(op: TransposeConv) -> dict[str, Field]:
+    """Write the extents of images and of the windows that they are spread to, for C."""
+    x, y, (outputs, *kernel, _) = op.out_backprop.dims, op.results[0].dims, op.filter.dims
+    stride = op.stride_h, op.stride_w
+    top, left = (
+        padding_before(size, k, s, 1, op.padding)
+        for size, k, s in zip(y[1:3], kernel, stride, strict=True)
+    )
+    held: dict[str, Field] = {"batches": x[0], "channels": x[3], "outputs": outputs}
+    held |= {"padding_top": top, "padding_left": left}
+    pairs = {"input": x[1:3], "output": y[1:3], "kernel": kernel, "stride": stride}
+    for name, (height, width) in pairs.items():
+        held |= {f"{name}_height": height, f"{name}_width": width}
+    return {"spreading": held}
+
+
+@portable(TransposeConv, TensorType.FLOAT32)
+def float_in_c(op: TransposeConv, context: PortableContext) -> list[CCall]:
+    """Call the transposed convolution of floats."""
+    tables: dict[str, Field] = {"weights": context.constant(op.filter)}
+    fields = _spreading(op) | tables | cut_off(op.activation)
+    fields |= {"bias": context.optional(op.bias)}
+    return [CCall("luc_transpose_conv_float", fields, (op.out_backprop,), op.results)]
+
+
+@portable(TransposeConv, *INT8S)
+def integer_in_c(op: TransposeConv, context: PortableContext) -> list[CCall]:
+    """Call the transposed convolution of bytes."""
+    weights, bias = context.constant(op.filter), context.optional(op.bias)
+    fields = _spreading(op) | rescaled(_rescaling(op), weights, bias, (1, 2, 3))
+    return [CCall("luc_transpose_conv_int8", fields, (op.out_backprop,), op.results)]

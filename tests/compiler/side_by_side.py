@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from luciole.ir import Array, Graph, Model, Op
+from luciole.ir import Array, Graph, Model, Op, Value
+from luciole.ir.dtypes import NUMPY
+from luciole.ir.quantization import zero_code
 from tests.compiler_support import built, interpreted, program_of
 from tests.support import Affine, one_op
 
@@ -32,48 +34,69 @@ class SideBySide:
         results: Sequence[Affine | None] = (),
         dtypes: Sequence[Any] = (),
         **attributes: Any,
-    ) -> Op:
-        """Put an operator beside the others, as ``one_op`` makes it."""
-        lone = one_op(cls, operands, constant, affine=affine, results=results, **attributes).graph
-        number, (op,) = len(self._names), lone.ops
-        own = dict[Any, Any]()
+    ) -> None:
+        """Put an operator beside the others, as ``one_op`` makes it; ``dtypes`` are those of its
+        results where they are not what it says.
+        """
+        lone = one_op(cls, operands, constant, affine=affine, results=results, **attributes)
+        computed = [np.asarray(a) for k, a in enumerate(operands) if k not in constant]
+        made = self.join(lone, [array for array in computed if array.dtype != object])
+        for result, dtype in zip(made, dtypes, strict=False):
+            result.dtype = dtype
+
+    def join(self, model: Model, inputs: Sequence[Array]) -> list[Value]:
+        """Put the only operator of a model beside the others; its results."""
+        (op,) = model.graph.ops
+        kind, number = type(op).__name__, len(self._names)
+        own: dict[Value, Value] = {}
         for place, value in enumerate(op.operands):
-            if value is None:
-                continue
-            name = f"{cls.__name__}_{number}_{place}"
-            if value.is_constant:
-                assert value.data is not None
-                own[value] = self.graph.add_constant(name, value.data, value.dtype)
-            else:
-                own[value] = self.graph.add_input(name, value.shape)
-                own[value].dtype = value.dtype
-                self.given[name] = np.asarray(operands[place])
-            own[value].quantization = value.quantization
-        made = cls.from_operands([own.get(v) for v in op.operands], attributes)
-        self.graph.append(made, *[f"{cls.__name__}_{number}_y{k}" for k in range(len(op.results))])
+            if value is not None and value not in own:
+                own[value] = self._operand(f"{kind}_{number}_{place}", value)
+        for value, array in zip(model.graph.inputs, inputs, strict=True):
+            self.given[own[value].name] = array
+        operands = [None if v is None else own[v] for v in op.operands]
+        attributes = {f.name: getattr(op, f.name) for f in op.attr_fields()}
+        made = type(op).from_operands(operands, attributes)
+        self.graph.append(made, *[f"{kind}_{number}_y{k}" for k in range(len(op.results))])
         for result, original in zip(made.results, op.results, strict=True):
             result.dtype, result.quantization = original.dtype, original.quantization
-        for result, dtype in zip(made.results, dtypes, strict=False):
-            result.dtype = dtype
         self.graph.outputs = [*self.graph.outputs, *made.results]
-        self._names += [f"{cls.__name__} {number}"] * len(made.results)
-        return made
+        self._names += [f"{kind} {number}"] * len(made.results)
+        return list(made.results)
 
-    def check(self, folder: Path, within: float = 0.0) -> None:
-        """Compile all, run once, and compare with the reference kernels: integers exactly, floats
-        within so many times the larger of 1 and their size.
+    def _operand(self, name: str, like: Value) -> Value:
+        if like.is_constant:
+            assert like.data is not None
+            value = self.graph.add_constant(name, like.data, like.dtype)
+        elif like.is_variable:
+            value = self.graph.add_value(Value(name, like.dtype, like.shape))
+            value.is_variable = True
+        else:
+            value = self.graph.add_input(name, like.shape)
+            value.dtype = like.dtype
+        value.quantization = like.quantization
+        return value
+
+    def check(self, folder: Path, within: float = 0.0, runs: int = 1) -> None:
+        """Compile all, run once or more often, and compare with the reference kernels: integers
+        exactly, floats within so many times the larger of 1 and their size.
         """
-        wrong = []
-        found = built(program_of(self.model), folder).run(self.given)
-        wanted = interpreted(self.model, self.given)
-        for name, one, other in zip(self._names, found, wanted, strict=True):
-            same = np.array_equal(one, other.reshape(one.shape), equal_nan=other.dtype.kind == "f")
-            if same or (other.dtype.kind == "f" and _close(one, other, within)):
-                continue
-            wrong.append(f"{name}: {one.ravel()[:8]}, not {other.ravel()[:8]}")
-        assert not wrong, "\n".join(wrong)
+        compiled = built(program_of(self.model), folder)
+        variables = (value for value in self.graph.values if value.is_variable)
+        states = {v: np.full(v.dims, zero_code(v), NUMPY[v.dtype]) for v in variables}
+        for _ in range(runs):
+            found = compiled.run(self.given)
+            wanted = interpreted(self.model, self.given, states)
+            pairs = zip(self._names, found, wanted, strict=True)
+            wrong = [
+                f"{name}: {one.ravel()[:8]}, not {other.ravel()[:8]}"
+                for name, one, other in pairs
+                if not _alike(one, other.reshape(one.shape), within)
+            ]
+            assert not wrong, "\n".join(wrong)
 
 
-def _close(found: Array, wanted: Array, within: float) -> bool:
-    other = wanted.reshape(found.shape)
-    return bool(np.allclose(found, other, rtol=within, atol=within, equal_nan=True))
+def _alike(found: Array, wanted: Array, within: float) -> bool:
+    if wanted.dtype.kind != "f":
+        return np.array_equal(found, wanted)
+    return bool(np.allclose(found, wanted, rtol=within, atol=within, equal_nan=True))

@@ -11,25 +11,39 @@ from luciole.ir import Array, Op, TensorType
 from luciole.ir.ops import comparisons, elementwise_unary, reduce
 from luciole.ir.ops.activations import Elu, HardSwish
 from luciole.ir.ops.arg_min_max import ArgMax, ArgMin
+from luciole.ir.ops.batch_matmul import BatchMatMul
 from luciole.ir.ops.broadcast import BroadcastTo
 from luciole.ir.ops.cast import Cast
+from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.cumsum import Cumsum
 from luciole.ir.ops.depth_to_space import DepthToSpace, SpaceToDepth
 from luciole.ir.ops.elementwise_binary import Add, Maximum, Minimum, Mul, SquaredDifference, Sub
+from luciole.ir.ops.embedding_lookup import EmbeddingLookup
+from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.gather import Gather
 from luciole.ir.ops.gelu import Gelu
+from luciole.ir.ops.gru import GRU
+from luciole.ir.ops.instance_norm import InstanceNorm
+from luciole.ir.ops.l2_normalization import L2Normalization
 from luciole.ir.ops.leaky_relu import LeakyRelu
 from luciole.ir.ops.logical import LogicalAnd, LogicalNot, LogicalOr
 from luciole.ir.ops.mirror_pad import MirrorPad
 from luciole.ir.ops.pad import Pad, PadV2
 from luciole.ir.ops.prelu import PRelu
 from luciole.ir.ops.resize import ResizeBilinear, ResizeNearestNeighbor
+from luciole.ir.ops.rms_norm import RmsNorm
+from luciole.ir.ops.rnn import RNN, UnidirectionalSequenceRNN
 from luciole.ir.ops.select import Select, SelectV2
+from luciole.ir.ops.softmax import LogSoftmax
 from luciole.ir.ops.space_to_batch_nd import BatchToSpaceND, SpaceToBatchND
+from luciole.ir.ops.svdf import SVDF
 from luciole.ir.ops.tile import Tile
-from luciole.schema.enums import MirrorPadMode
+from luciole.ir.ops.transpose_conv import TransposeConv
+from luciole.schema.enums import ActivationFunctionType as Act
+from luciole.schema.enums import MirrorPadMode, Padding
 from tests.compiler.side_by_side import SideBySide
 from tests.compiler_support import built, needs_compiler, program_of
+from tests.recurrent_support import integer_svdf, layer
 from tests.support import Affine
 
 pytestmark = needs_compiler
@@ -186,4 +200,122 @@ def test_functions_of_all_bytes(tmp_path: Path) -> None:
     for root in (unary.Sqrt, unary.Rsqrt):
         every.add(root, [x], affine=[Affine(0.04, -128)], results=[TO])
     every.add(unary.Neg, [x])
+    every.check(tmp_path)
+
+
+def test_normalizations(tmp_path: Path) -> None:
+    every = SideBySide()
+    scale, shift = RNG.normal(size=(2, 4)).astype(np.float32)
+    for x in (IMAGE, 30 * IMAGE):
+        every.add(LogSoftmax, [x])
+        every.add(L2Normalization, [x])
+        every.add(RmsNorm, [x, scale], (1,), epsilon=1e-5)
+        every.add(InstanceNorm, [x, scale, shift], (1, 2), epsilon=1e-3, activation=Act.RELU)
+        row = x.reshape(2, 4, 24)
+        every.add(InstanceNorm, [row, scale, shift], (1, 2), epsilon=1e-3)
+    every.add(L2Normalization, [np.zeros((2, 3), np.float32)])
+    every.check(tmp_path, 2e-6)
+
+
+def test_products_of_matrices(tmp_path: Path) -> None:
+    every = SideBySide()
+    grids: dict[str, Any] = {
+        "affine": [GRID, OTHER],
+        "results": [Affine(0.2, 4, 0, TensorType.INT8)],
+    }
+    for x in (IMAGE, CODES):
+        given: dict[str, Any] = grids if x is CODES else {}
+        for left in (False, True):
+            for right in (False, True):
+                columns = x[:1, :, :, :3] if left else np.swapaxes(x, -1, -2)[:1, :, :, :3]
+                y = np.swapaxes(columns, -1, -2) if right else columns
+                every.add(BatchMatMul, [x, y], adjoint_lhs=left, adjoint_rhs=right, **given)
+    every.check(tmp_path, 1e-5)
+
+
+def test_transposed_convolutions(tmp_path: Path) -> None:
+    every = SideBySide()
+    weights = RNG.normal(size=(3, 3, 2, 4)).astype(np.float32)
+    codes = RNG.integers(-127, 128, weights.shape, np.int8)
+    for padding, sizes in ((Padding.SAME, (2, 8, 18, 3)), (Padding.VALID, (2, 9, 18, 3))):
+        places: dict[str, Any] = {"stride_h": 2, "stride_w": 3, "padding": padding}
+        bias = RNG.normal(size=3).astype(np.float32)
+        every.add(TransposeConv, [ints(*sizes), weights, IMAGE, bias], (0, 1, 3), **places)
+        grids = [None, Affine([0.01, 0.02, 0.03]), GRID, Affine([0.0005, 0.001, 0.0015])]
+        whole = ints(100, -50, 7)
+        every.add(
+            *(TransposeConv, [ints(*sizes), codes, CODES, whole], (0, 1, 3)),
+            affine=grids,
+            results=[Affine(0.3, 4, 0, TensorType.INT8)],
+            **places,
+        )
+    every.check(tmp_path, 1e-5)
+
+
+def test_rows_of_tables(tmp_path: Path) -> None:
+    every = SideBySide()
+    for table in (IMAGE, CODES):
+        every.add(EmbeddingLookup, [ints(1, 0, 1), table], (1,))
+    every.check(tmp_path)
+
+
+def test_recurrent_layers_keep_their_state(tmp_path: Path) -> None:
+    every = SideBySide()
+    shapes: dict[str, tuple[int, ...]] = {
+        "input": (3, 5),
+        "weights_feature": (8, 5),
+        "weights_time": (8, 6),
+        "bias": (4,),
+        "state": (3, 48),
+    }
+    cells: dict[str, tuple[int, ...]] = {
+        "input": (3, 5),
+        "weights": (4, 5),
+        "recurrent_weights": (4, 4),
+        "bias": (4,),
+        "hidden_state": (3, 4),
+    }
+    models = [
+        layer(SVDF, shapes, rank_=2, activation=Act.RELU),
+        integer_svdf(),
+        layer(RNN, cells, activation=Act.TANH),
+    ]
+    for major in (False, True):
+        steps = cells | {"input": (7, 3, 5) if major else (3, 7, 5)}
+        models.append(
+            layer(UnidirectionalSequenceRNN, steps, time_major=major, activation=Act.RELU)
+        )
+    gates: dict[str, tuple[int, ...]] = {
+        "input": (7, 3, 5),
+        "hidden_hidden": (12, 5),
+        "hidden_hidden_bias": (12,),
+        "hidden_input": (12, 4),
+        "hidden_input_bias": (12,),
+        "begun": (3, 4),
+    }
+    for every_step in (False, True):
+        sizes = {name.replace("begun", "state"): shape for name, shape in gates.items()}
+        model = layer(GRU, sizes, ("input", "state"), return_sequences=every_step)
+        models.append(model)
+    for model in models:
+        given = [
+            RNG.integers(-128, 128, value.dims, np.int8)
+            if value.dtype == TensorType.INT8
+            else RNG.normal(size=value.dims).astype(np.float32)
+            for value in model.graph.inputs
+        ]
+        every.join(model, given)
+    every.check(tmp_path, 2e-6, runs=3)
+
+
+def test_weights_of_four_bits(tmp_path: Path) -> None:
+    every = SideBySide()
+    weights = RNG.integers(-7, 8, (3, 3, 2, 4), np.int8)
+    bias, to = ints(100, -50, 7), Affine(0.3, 4, dtype=TensorType.INT8)
+    scales = Affine([0.01, 0.02, 0.03], [0] * 3, dtype=TensorType.INT4)
+    sums = Affine([0.0005, 0.001, 0.0015], [0] * 3)
+    grids: dict[str, Any] = {"affine": [GRID, scales, sums], "results": [to]}
+    every.add(Conv2D, [CODES, weights, bias], (1, 2), stride_h=2, stride_w=1, **grids)
+    rows = weights.reshape(3, 24)
+    every.add(FullyConnected, [CODES.reshape(8, 24), rows, bias], (1, 2), **grids)
     every.check(tmp_path)

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from luciole.ir import Array, TensorType
+from luciole.ir import Array, TensorType, UnsupportedError
 from luciole.ir.analysis.fixed_point import quantize_multiplier
 from luciole.ir.ops.batch_matmul import BatchMatMul
 from luciole.ir.quantization import per_tensor
 from luciole.ir.value import shape_text
 from luciole.kernels import jit
-from luciole.kernels.batch_matmul import batch_at, batch_matmul, matrices
+from luciole.kernels.batch_matmul import batch_at, batch_matmul, matrices, matrices_in_c
 from luciole.kernels.core.contract import Built, Context, NativeStep
 from luciole.kernels.core.errors import ExecutionError
 from luciole.kernels.core.memory import Memory
@@ -35,6 +35,8 @@ from luciole.kernels.layers.floats.layer import by_lanes
 from luciole.kernels.layers.int8.byte_layer import Side
 from luciole.kernels.layers.int8.layer import IntegerLayer
 from luciole.kernels.layers.int8.rescale import Rescaling, centred
+from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
+from luciole.kernels.portable.integers import check_grid, zeros
 from luciole.schema.enums import ActivationFunctionType, Padding
 
 WIDE = int(Kind.INT16)
@@ -310,3 +312,22 @@ def _kernel(left: int, right: int, result: int) -> jit.Kernel:
                     _write(r, to, down, across, columns, result)
 
     return integer_batches
+
+
+@portable(BatchMatMul, INT8)
+def in_c(op: BatchMatMul, context: PortableContext) -> list[CCall]:
+    """Call the product of bytes. Raises UnsupportedError where sums may leave 32 bits."""
+    del context
+    to = _rescaling(op)
+    check_grid((to.input_zero, to.weights_zero, to.result_zero), to.limits)
+    if op.x.dims[-2 if op.adjoint_lhs else -1] > MOST_DEPTH:
+        raise UnsupportedError("its sums may leave 32 bits")
+    (multiplier,), (shift,) = quantize_multiplier(to.factors)
+    fields: dict[str, Field] = zeros(to) | {"multiplier": int(multiplier), "shift": int(shift)}
+    fields |= {"x_zero": fields.pop("input_zero"), "y_zero": to.weights_zero}
+    fields |= matrices_in_c(op)
+    return [CCall("luc_batch_matmul_int8", fields, (op.x, op.y), op.results)]
+
+
+MOST_DEPTH = 2**31 // 2**16 - 1
+"""Products of steps from zero of two bytes whose sum fits into 32 bits."""

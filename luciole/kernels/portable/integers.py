@@ -17,6 +17,9 @@ from luciole.kernels.portable.calls import CCall, Field, PortableContext, portab
 INT8S = ((TensorType.INT8,), (TensorType.INT8, TensorType.INT8, TensorType.INT32))
 """Element types of input, weights and bias (or none) of layers of signed bytes."""
 
+INT8_BY_4 = tuple((TensorType.INT8, TensorType.INT4, *bias) for bias in ((), (TensorType.INT32,)))
+"""The same, of weights of 4 bits: programs hold each in a byte."""
+
 
 def rescaled(
     to: Rescaling, weights: Array, bias: Array | None, sums_over: tuple[int, ...]

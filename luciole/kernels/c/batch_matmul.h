@@ -1,0 +1,70 @@
+/* BATCH_MATMUL: [batches, rows, depth] times [batches, depth, columns], either turned where its steps
+ * say so.
+ */
+#ifndef LUC_BATCH_MATMUL_H
+#define LUC_BATCH_MATMUL_H
+
+#include "fixed_point.h"
+
+struct luc_matrices {
+    uint32_t batches;
+    uint32_t rows;
+    uint32_t depth;
+    uint32_t columns;
+    uint32_t x_row; /* elements from row to row, and along the depth */
+    uint32_t x_depth;
+    uint32_t y_depth;
+    uint32_t y_column;
+    const uint32_t *x_places; /* [batches]: where the matrices of each begin */
+    const uint32_t *y_places;
+};
+
+struct luc_batch_matmul_float {
+    struct luc_matrices matrices;
+};
+
+static void luc_batch_matmul_float(const struct luc_batch_matmul_float *op, const float *x, const float *y,
+                                   float *z)
+{
+    const struct luc_matrices *m = &op->matrices;
+    for (uint32_t b = 0; b < m->batches; b++)
+        for (uint32_t i = 0; i < m->rows; i++)
+            for (uint32_t j = 0; j < m->columns; j++) {
+                const float *left = x + m->x_places[b] + i * m->x_row;
+                const float *right = y + m->y_places[b] + j * m->y_column;
+                float sum = 0.0f;
+                for (uint32_t k = 0; k < m->depth; k++)
+                    sum += left[k * m->x_depth] * right[k * m->y_depth];
+                *z++ = sum;
+            }
+}
+
+struct luc_batch_matmul_int8 {
+    struct luc_matrices matrices;
+    int32_t x_zero;
+    int32_t y_zero;
+    int32_t multiplier;
+    int32_t shift;
+    int32_t result_zero;
+    int32_t least;
+    int32_t most;
+};
+
+static void luc_batch_matmul_int8(const struct luc_batch_matmul_int8 *op, const int8_t *x, const int8_t *y,
+                                  int8_t *z)
+{
+    const struct luc_matrices *m = &op->matrices;
+    for (uint32_t b = 0; b < m->batches; b++)
+        for (uint32_t i = 0; i < m->rows; i++)
+            for (uint32_t j = 0; j < m->columns; j++) {
+                const int8_t *left = x + m->x_places[b] + i * m->x_row;
+                const int8_t *right = y + m->y_places[b] + j * m->y_column;
+                int32_t sum = 0;
+                for (uint32_t k = 0; k < m->depth; k++)
+                    sum += (left[k * m->x_depth] - op->x_zero) * (right[k * m->y_depth] - op->y_zero);
+                sum = luc_scaled(sum, op->multiplier, op->shift);
+                *z++ = luc_byte(sum, op->result_zero, op->least, op->most);
+            }
+}
+
+#endif
