@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from luciole.interpreter.microscaling import InBlocks
-from luciole.interpreter.settle import settle
+from luciole.interpreter.settle import Settled, settle
 from luciole.ir import Array, Graph, GraphError, Op, UnsupportedError, Value
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops.rnn import RNN, UnidirectionalSequenceRNN
@@ -65,12 +65,17 @@ def lower(graph: Graph, vectors: Vectors = SCALAR) -> Network:
     Raises UnsupportedError that lists what has no C form, GraphError for extents that only a run
     settles, and what ``settle`` raises.
     """
-    shapes = {value: tuple(value.dims) for value in graph.inputs}
-    settled = settle(graph, shapes, MEMORY_LIMIT, simulates=False)
-    _refuse_open(settled.ops)
+    settled = _settled(graph)
+    for op in settled.ops:
+        if open_ := _odd_operand(op):
+            raise UnsupportedError(open_)
     hosts = _hosts(settled.ops)
-    work = [op for op in settled.ops if not op.reshapes]
-    calls = _all_calls(work, PortableContext(settled.constants, vectors))
+    calls, refused = _calls_of(settled, vectors)
+    if refused:
+        kinds = [op.kind for op in refused]
+        listed = ", ".join(f"{kind} ({kinds.count(kind)}x)" for kind in dict.fromkeys(kinds))
+        reason = next(iter(refused.values()))
+        raise UnsupportedError(f"cannot compile {listed}: {reason}", sorted(set(kinds)))
     return Network(
         list(settled.graph.inputs),
         [hosts.get(v, v) for v in settled.graph.outputs],
@@ -93,19 +98,34 @@ def _beginning(value: Value) -> Array:
     return np.frombuffer(raw.tobytes(), dtype).reshape(value.dims)
 
 
-def _refuse_open(ops: Sequence[Op]) -> None:
-    """Refuse operators that depend on more than inputs of settled extents. Raises
-    UnsupportedError.
+def refusals(graph: Graph) -> dict[Op, str]:
+    """Find the operators of a graph that have no C form, and why; operators are those that are left
+    when all that is constant is computed. Raises what ``settle`` raises.
     """
-    for op in ops:
-        if isinstance(op, InBlocks):
-            raise UnsupportedError(f"{op.x.name!r} is in blocks that share scales: no C form")
-        for value in (*op.operands, *op.results):
-            if value is not None and None in value.shape:
-                why = "has extents that only a run tells"
-                raise UnsupportedError(f"{op}: {value.name!r} {why}, which C forms do not take")
-            if value is not None and value.is_variable and not _is_alone(op, value):
-                raise UnsupportedError(f"{op}: {value.name!r} is a variable that others use")
+    settled = _settled(graph)
+    odd = {op: why for op in settled.ops if (why := _odd_operand(op))}
+    _, refused = _calls_of(replace(settled, ops=[op for op in settled.ops if op not in odd]))
+    return {op: (odd | refused)[op] for op in settled.ops if op in odd or op in refused}
+
+
+def _settled(graph: Graph) -> Settled:
+    shapes = {value: tuple(value.dims) for value in graph.inputs}
+    return settle(graph, shapes, MEMORY_LIMIT, simulates=False)
+
+
+def _odd_operand(op: Op) -> str:
+    """Explain which of an operator's tensors depends on more than inputs of settled extents; empty
+    for none.
+    """
+    if isinstance(op, InBlocks):
+        return f"{op.x.name!r} is in blocks that share scales: no C form"
+    for value in (*op.operands, *op.results):
+        if value is not None and None in value.shape:
+            why = "has extents that only a run tells"
+            return f"{op}: {value.name!r} {why}, which C forms do not take"
+        if value is not None and value.is_variable and not _is_alone(op, value):
+            return f"{op}: {value.name!r} is a variable that others use"
+    return ""
 
 
 def _is_alone(op: Op, value: Value) -> bool:
@@ -126,16 +146,14 @@ def _hosts(ops: Sequence[Op]) -> dict[Value, Value]:
     return hosts
 
 
-def _all_calls(ops: Iterable[Op], context: PortableContext) -> list[CCall]:
-    """Make the calls of all operators. Raises one UnsupportedError that lists all without."""
-    calls, reasons, kinds = [], [], []
-    for op in ops:
+def _calls_of(settled: Settled, vectors: Vectors = SCALAR) -> tuple[list[CCall], dict[Op, str]]:
+    """Make the calls of all operators that do more than reshape; why some have none."""
+    context, calls, refused = PortableContext(settled.constants, vectors), [], dict[Op, str]()
+    for op in settled.ops:
+        if op.reshapes:
+            continue
         try:
             calls += [replace(call, source=op) for call in portable_calls(op, context)]
         except UnsupportedError as error:
-            reasons.append(str(error))
-            kinds.append(op.kind)
-    if reasons:
-        listed = ", ".join(f"{kind} ({kinds.count(kind)}x)" for kind in dict.fromkeys(kinds))
-        raise UnsupportedError(f"cannot compile {listed}: {reasons[0]}", sorted(set(kinds)))
-    return calls
+            refused[op] = str(error)
+    return calls, refused

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from luciole.tools.common import console
-from luciole.tools.common.command import FAILED, FINE, a_model, add_common, parser_for, run_program
+from luciole.tools.common.command import (
+    FAILED,
+    FINE,
+    UNSUPPORTED,
+    a_model,
+    add_common,
+    parser_for,
+    run_program,
+)
 
 if TYPE_CHECKING:
     from luciole.ir import Model
@@ -22,6 +30,11 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole verify") -> 
     parser.add_argument(
         "--performance", action="store_true", help="also list what has no compiled kernel, and why"
     )
+    parser.add_argument(
+        "--c",
+        action="store_true",
+        help="also list what has no C form, and why: exit code 3 where luciole compile refuses",
+    )
     add_common(parser)
     return run_program(argv, parser, _run)
 
@@ -33,15 +46,21 @@ def _run(arguments: argparse.Namespace) -> int:
     model, findings = load_with_findings(arguments.model)
     failed = refusal(findings) is not None
     rows = _declined(model) if arguments.performance and not failed else None
+    refused = _without_c(model) if arguments.c and not failed else None
+    code = FAILED if failed else UNSUPPORTED if refused else FINE
     if arguments.json:
         listed = [finding.as_json() for finding in findings]
         report = {"model": arguments.model, "valid": not failed, "findings": listed}
-        console.print_json(report if rows is None else report | {"performance": _as_json(rows)})
-        return FAILED if failed else FINE
+        parts = {"performance": rows, "c": refused}
+        tables = {name: _as_json(part) for name, part in parts.items() if part is not None}
+        console.print_json(report | tables)
+        return code
     _print_findings(arguments.model, model, findings, failed)
     if rows is not None:
         _print_performance(rows)
-    return FAILED if failed else FINE
+    if refused is not None:
+        _print_without_c(refused)
+    return code
 
 
 def _print_findings(name: str, model: Model, findings: Sequence[Finding], failed: bool) -> None:
@@ -63,6 +82,31 @@ def _declined(model: Model) -> list[Row]:
     interpreter = Interpreter(model)
     interpreter.allocate_tensors()
     return declined(interpreter.plan)
+
+
+def _without_c(model: Model) -> list[Row]:
+    """List what keeps a model from being compiled to C: operators, or the network as a whole."""
+    from luciole.compiler import CompileOptions, compile_model
+    from luciole.compiler.lower import refusals
+    from luciole.ir import LucioleError
+
+    try:
+        refused = refusals(model.graph).items()
+        rows = [(op.name, op.kind, why.removeprefix(f"{op}: ")) for op, why in refused]
+        if not rows:
+            compile_model(model, CompileOptions("network"))
+    except LucioleError as error:
+        return [("the network", "", str(error))]
+    return rows
+
+
+def _print_without_c(rows: Sequence[Row]) -> None:
+    from luciole.tools.common.console import fitted, print_table
+
+    if rows:
+        print_table(fitted([("operator", "kind", "why"), *rows]), "without a C form")
+    else:
+        console.show("luciole compile writes it as C")
 
 
 def _as_json(rows: Sequence[Row]) -> list[dict[str, str]]:

@@ -132,6 +132,22 @@ def test_verify_lists_what_is_not_compiled(capsys: Capture, folder: Path) -> Non
     assert found["performance"] == [row]
 
 
+def test_verify_lists_what_has_no_c_form(capsys: Capture, folder: Path) -> None:
+    outcome = call(capsys, "verify", "model.circle", "--c")
+    assert (outcome.code, outcome.out.splitlines()[1:]) == (0, ["luciole compile writes it as C"])
+    x = np.ones(3, np.float32)
+    save(one_op(Pow, [x, x]), "power.circle")
+    outcome = call(capsys, "verify", "power.circle", "--c")
+    assert outcome.code == 3
+    assert outcome.out.splitlines()[1:] == [
+        "without a C form",
+        "operator  kind  why",
+        "y0        POW   no C form for FLOAT32",
+    ]
+    outcome = call(capsys, "verify", "power.circle", "--c", "--json")
+    assert (outcome.code, json.loads(outcome.out)["c"][0]["kind"]) == (3, "POW")
+
+
 def test_verify_does_not_plan_a_model_that_has_errors(capsys: Capture, folder: Path) -> None:
     model = network()
     model.graph.ops.reverse()
