@@ -38,9 +38,11 @@ def _random(rng: np.random.Generator, end: End) -> Array:
     return rng.integers(limits.min, limits.max, shape, NUMPY[end.value.dtype], endpoint=True)
 
 
-def self_test(program: Program, compiled: Compiled, records: Mapping[str, Array]) -> str:
-    """Write the C text of a test: ``main`` returns how many numbers are not what they were here,
-    at most 100.
+def self_test(
+    program: Program, compiled: Compiled, records: Mapping[str, Array], *, entry: str = "main"
+) -> str:
+    """Write the C text of a test: ``main``, or a function of another name, returns how many numbers
+    are not what they were here, at most 100.
     """
     runs = list(islice(batches(program, records), RECORDS))
     compiled.reset()
@@ -52,10 +54,11 @@ def self_test(program: Program, compiled: Compiled, records: Mapping[str, Array]
     for k, end in _numbered(program.outputs):
         texts.append(_table(f"wanted_{k}", end, [result[k] for result in results]))
     parts = [
-        f"/* {name}_test.c - main returns how many numbers of {len(runs)} records differ. */",
+        f"/* {name}_test.c - {entry} returns how many numbers of {len(runs)} records differ. */",
         f'#include "{name}.h"',
         *texts,
-        "\n".join(_main(program, len(runs))),
+        *([] if entry == "main" else [f"int {entry}(void);"]),
+        "\n".join(_function(program, entry, len(runs))),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -68,11 +71,11 @@ def _numbered(ends: Sequence[End]) -> list[tuple[int, End]]:
     return list(enumerate(ends))
 
 
-def _main(program: Program, runs: int) -> Iterator[str]:
+def _function(program: Program, name: str, runs: int) -> Iterator[str]:
     inputs = [f"given_{k} + record * {_size(e)}" for k, e in _numbered(program.inputs)]
     outputs = [f"found_{k}" for k, _ in _numbered(program.outputs)]
     arena = ["arena"] if program.options.arena == CALLER else []
-    yield "int main(void)"
+    yield f"int {name}(void)"
     yield "{"
     if arena:
         yield f"    static int64_t arena[{program.layout.size // 8 + 1}];"

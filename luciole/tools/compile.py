@@ -13,7 +13,7 @@ import argparse
 import hashlib
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +77,11 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole compile") ->
         help="also write NAME_test.c: records, expected results, and main",
     )
     parser.add_argument(
+        "--project",
+        choices=("cmake", "makefile", "microbit", "arduino", "zephyr"),
+        help="write a project that builds the network and runs its self test: PASS or FAIL",
+    )
+    parser.add_argument(
         "--check",
         metavar="DATA",
         help="compile for this machine, run on these records, and compare with the interpreter",
@@ -108,11 +113,14 @@ def _add_ends(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from luciole.importers import load
 
+    if arguments.project and arguments.self_test:
+        raise UsageError("--project has a self test of its own: leave --self-test out")
     model = load(arguments.model)
     program = _compiled(arguments, model)
     tested, agreement = _tested(arguments, model, program)
-    _write(Path(arguments.output_folder), {**program.files, **tested})
-    _tell(arguments, program, agreement)
+    network = {} if arguments.project else program.files
+    _write(Path(arguments.output_folder), {**network, **tested})
+    _tell(arguments, program, network or tested, agreement)
     return FINE if agreement is None or agreement.holds else FAILED
 
 
@@ -129,13 +137,15 @@ def _compiled(arguments: argparse.Namespace, model: Model) -> Program:
 
 def _options(arguments: argparse.Namespace, model: Model) -> CompileOptions:
     from luciole.compiler import CompileOptions
+    from luciole.compiler.projects.layouts import TARGETS as PROJECT_TARGETS
     from luciole.compiler.targets import NATIVE, PORTABLE
     from luciole.tools.data.preprocess import transforms_of
 
     text = arguments.preprocess or ""
     transforms = transforms_of(text, model.graph) if text else ()
     name = arguments.name or _name_of(arguments.model)
-    target = arguments.target or (NATIVE if arguments.library else PORTABLE)
+    usual = NATIVE if arguments.library else PROJECT_TARGETS.get(arguments.project, PORTABLE)
+    target = arguments.target or usual
     return CompileOptions(
         name,
         arguments.input,
@@ -169,7 +179,8 @@ def _write(folder: Path, contents: Mapping[str, bytes | str]) -> None:
     from luciole.files import write_files
 
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        for name in contents:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{folder} cannot be made a folder: {error.strerror}") from None
     write_files({folder / name: content for name, content in contents.items()})
@@ -186,7 +197,7 @@ def _tested(
     from luciole.files import write_file
 
     made_files: dict[str, bytes | str] = {}
-    if not (arguments.check or arguments.library or arguments.self_test):
+    if not any((arguments.check, arguments.library, arguments.self_test, arguments.project)):
         return made_files, None
     name, library = program.options.name, library_of(program)
     with tempfile.TemporaryDirectory() as made:
@@ -199,13 +210,29 @@ def _tested(
         made_files[f"{name}.so"] = library
     if arguments.self_test:
         made_files[f"{name}_test.c"] = _self_test(program, compiled, records)
+    if arguments.project:
+        test = _self_test(program, compiled, records, f"{name}_test")
+        made_files |= _project(arguments.project, program, test)
     return made_files, agreement
 
 
-def _self_test(program: Program, compiled: Any, records: dict[str, Array] | None) -> str:
+def _project(kind: str, program: Program, test: str) -> dict[str, str]:
+    """Write a project. Raises UsageError for a name that it has for a file of its own."""
+    from luciole.compiler.options import OptionError
+    from luciole.compiler.projects.layouts import project_files
+
+    try:
+        return project_files(kind, program, test)
+    except OptionError as error:
+        raise UsageError(str(error)) from None
+
+
+def _self_test(
+    program: Program, compiled: Any, records: dict[str, Array] | None, entry: str = "main"
+) -> str:
     from luciole.compiler.self_test import random_records, self_test
 
-    return self_test(program, compiled, records or random_records(program))
+    return self_test(program, compiled, records or random_records(program), entry=entry)
 
 
 def _checked(
@@ -241,15 +268,22 @@ def _bytes(arguments: argparse.Namespace, model: Model) -> dict[str, Array]:
     return {name: array.astype(np.uint8) for name, array in data.records.items()}
 
 
-def _tell(arguments: argparse.Namespace, program: Program, agreement: Agreement | None) -> None:
+def _tell(
+    arguments: argparse.Namespace,
+    program: Program,
+    written: Iterable[str],
+    agreement: Agreement | None,
+) -> None:
     folder, name, measured = Path(arguments.output_folder), program.options.name, _measured(program)
     if arguments.json:
         checked = None if agreement is None else vars(agreement) | {"holds": agreement.holds}
-        files = [str(folder / file) for file in program.files]
+        files = [str(folder / file) for file in written]
         calls = {"calls": len(program.calls), "check": checked}
         console.print_json({"name": name, "files": files, **_sizes(program, measured), **calls})
         return
-    console.show(f"{name}: {len(program.calls)} calls, written to {folder / name}.c and {name}.h")
+    pair = f"{folder / name}.c and {name}.h"
+    place = f"the {arguments.project} project {folder}" if arguments.project else pair
+    console.show(f"{name}: {len(program.calls)} calls, written to {place}")
     for line in _size_lines(program, measured):
         console.show(line)
     if agreement is not None:
