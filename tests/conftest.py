@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +13,10 @@ from luciole.kernels.core.allocation import Allocator, use
 from tests.guard.memory import ENDS, watch
 
 pytest_plugins = ["tests.durations"]
+
+# Hundreds of processes import luciole while tests run: each compiled all of its modules anew.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

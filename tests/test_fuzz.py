@@ -32,7 +32,7 @@ WITH_INDICES = sorted(
 
 
 def test_random_and_damaged_models_are_refused_or_run() -> None:
-    result = parent.fuzz(parent.Work(SEED), 0, CASES, workers=2)
+    result = parent.fuzz(parent.Work(SEED), 0, CASES)
     assert [f"--only {f['case']}: {f['what']}: {f['said']}" for f in result.findings] == []
     assert sum(result.ends.values()) == CASES
     assert min(result.ends["ran"], result.ends["FormatError"], result.ends["ShapeError"]) > 100
@@ -41,7 +41,7 @@ def test_random_and_damaged_models_are_refused_or_run() -> None:
 @pytest.mark.parametrize("end", ENDS)
 def test_random_and_damaged_models_touch_nothing_outside_of_arrays(end: str) -> None:
     """``--guard``; cases that the test above does not have."""
-    result = parent.fuzz(parent.Work(SEED, guard=end), CASES, CASES + GUARDED, workers=2)
+    result = parent.fuzz(parent.Work(SEED, guard=end), CASES, CASES + GUARDED)
     assert [f"--only {f['case']}: {f['what']}: {f['said']}" for f in result.findings] == []
     assert sum(result.ends.values()) == GUARDED
     assert result.ends["ran"] > 100
@@ -52,7 +52,7 @@ def test_random_and_damaged_models_touch_nothing_outside_of_arrays(end: str) -> 
     [("npz", 200), ("hdf5", 100), ("lists", 300), ("keras", 100), ("recipes", 600), ("onnx", 300)],
 )
 def test_damaged_data_are_refused_or_read_within_bounds(subject: str, cases: int) -> None:
-    result = parent.fuzz(parent.Work(SEED, subjects.subject(subject)), 0, cases, workers=2)
+    result = parent.fuzz(parent.Work(SEED, subjects.subject(subject)), 0, cases)
     assert [f"--only {f['case']}: {f['what']}: {f['said']}" for f in result.findings] == []
     assert sum(result.ends.values()) == cases
     assert len(result.ends) > 1
@@ -60,7 +60,7 @@ def test_damaged_data_are_refused_or_read_within_bounds(subject: str, cases: int
 
 
 def test_random_and_damaged_models_are_refused_or_rewritten() -> None:
-    result = parent.fuzz(parent.Work(SEED, subjects.subject("rewrite")), 0, REWRITTEN, workers=2)
+    result = parent.fuzz(parent.Work(SEED, subjects.subject("rewrite")), 0, REWRITTEN)
     assert [f"--only {f['case']}: {f['what']}: {f['said']}" for f in result.findings] == []
     assert sum(result.ends.values()) == REWRITTEN
     assert min(result.ends["done"], result.ends["QuantizeError"]) > 100

@@ -23,7 +23,7 @@ ROUNDS = 1
 def result(request: pytest.FixtureRequest) -> parent.Result:
     """What every kernel did at one end."""
     work = parent.Work(SEED, cases, request.param, cases.SECONDS)
-    return parent.fuzz(work, 0, 2 * ROUNDS * len(cases.kinds()), workers=2)
+    return parent.fuzz(work, 0, 2 * ROUNDS * len(cases.kinds()))
 
 
 @pytest.mark.parametrize("kind", cases.kinds(), ids=cases.name_of)

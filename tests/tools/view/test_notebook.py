@@ -16,7 +16,11 @@ from luciole.ir import Graph, Model
 from tests.networks import network, random
 from tests.tools.view.graphs import HOSTILE, hostile
 
-RESULT = luciole.quantize(network(), random(1, 60, 20), encode_bits=2)
+
+@pytest.fixture(scope="module")
+def result() -> luciole.Result:
+    """A network of 2 bits."""
+    return luciole.quantize(network(), random(1, 60, 20), encode_bits=2)
 
 
 def tree(shown: object) -> ElementTree.Element:
@@ -30,7 +34,7 @@ def words(shown: object) -> list[str]:
     return [text for text in tree(shown).itertext() if text.strip()]
 
 
-def test_texts_are_short_and_say_what_it_is() -> None:
+def test_texts_are_short_and_say_what_it_is(result: luciole.Result) -> None:
     model = network()
     size = sum(v.data.nbytes for v in model.graph.values if v.data is not None)
     assert repr(model) == f"<Model: 1 graph, 3 operators, {size:,} bytes of constants>"
@@ -38,9 +42,9 @@ def test_texts_are_short_and_say_what_it_is() -> None:
     assert repr(luciole.Interpreter(model)) == (
         f"<Interpreter of {model.graph!r}: <FLOAT32 [1,20] 'x'> -> <FLOAT32 [1,4] 'fc2'>>"
     )
-    report = repr(RESULT.report)
+    report = repr(result.report)
     assert report.startswith("<Report: 2 of 2 layers quantized, ")
-    assert repr(RESULT) == f"<Result: {RESULT.model!r}, {report}>"
+    assert repr(result) == f"<Result: {result.model!r}, {report}>"
 
 
 def test_texts_of_large_and_odd_models_stay_short() -> None:
@@ -62,11 +66,11 @@ def test_a_model_is_drawn() -> None:
     assert "Tanh" in said
 
 
-def test_a_result_has_the_reports_table_and_the_drawing() -> None:
-    said = words(RESULT)
-    assert said[0] == repr(RESULT.report)
-    rows = ["".join(row.itertext()) for row in tree(RESULT).iter("tr")]
-    assert rows == ["".join(row) for row in RESULT.report.rows()]
+def test_a_result_has_the_reports_table_and_the_drawing(result: luciole.Result) -> None:
+    said = words(result)
+    assert said[0] == repr(result.report)
+    rows = ["".join(row.itertext()) for row in tree(result).iter("tr")]
+    assert rows == ["".join(row) for row in result.report.rows()]
     assert said.count("LQFullyConnected") == 2
 
 
@@ -79,12 +83,14 @@ def test_names_are_text() -> None:
     assert HOSTILE[0] in words(hostile())
 
 
-def test_what_cannot_be_drawn_shows_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_drawn_shows_its_text(
+    result: luciole.Result, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert html_of(Model()) is None
     assert html_of(np.zeros(2)) is None
     monkeypatch.setattr(notebook, "MOST_DRAWN", 2)
     assert html_of(network()) is None
-    assert html_of(RESULT) is not None
+    assert html_of(result) is not None
 
 
 def test_the_names_of_the_package_are_its_public_ones() -> None:
