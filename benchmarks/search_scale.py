@@ -25,8 +25,9 @@ import numpy as np
 from luciole.lquantizer.assignment.layer_format import Levels, parse
 from luciole.lquantizer.search.cluster import Cluster
 from luciole.lquantizer.search.evaluate import Alone, Figures
+from luciole.lquantizer.search.goal import Budget, Goal
 from luciole.lquantizer.search.runners import Outcome, Runner, Task
-from luciole.lquantizer.search.search import Budget, Goal, Search
+from luciole.lquantizer.search.search import Search
 from luciole.lquantizer.search.space import OPTIONS, Gene, Space
 from luciole.lquantizer.search.storage import Storage
 

@@ -20,9 +20,9 @@ from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
 from luciole.lquantizer.judging.records import evenly
 from luciole.lquantizer.search.begin import split
+from luciole.lquantizer.search.evaluator import Materials
 from luciole.lquantizer.search.options import SearchOptions
 from luciole.lquantizer.search.runners import Task
-from luciole.lquantizer.search.search import Materials
 from luciole.lquantizer.search.space import Space
 from luciole.lquantizer.search.workers import Workers
 from luciole.tools.data.load import load_data

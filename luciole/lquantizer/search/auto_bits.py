@@ -23,8 +23,8 @@ from luciole.lquantizer.network.real import real_network
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.search.additive import ACCURACY, SIZE, Sum, Table, thinned
 from luciole.lquantizer.search.evaluate import Alone, Bench, Size
-from luciole.lquantizer.search.search import tasks_of
 from luciole.lquantizer.search.space import UNCHANGED, Gene, Space, is_learned
+from luciole.lquantizer.search.tasks import tasks_of
 
 BYTES, NIBBLES = str(Integers(8, None)), str(Integers(4, None))
 """Weights of 8 and 4 bits beside float inputs: smaller than learned levels where channels are few.

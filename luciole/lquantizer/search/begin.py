@@ -27,10 +27,12 @@ from luciole.lquantizer.search import latency
 from luciole.lquantizer.search.cluster import Cluster
 from luciole.lquantizer.search.device import Devices
 from luciole.lquantizer.search.evaluate import Stage
+from luciole.lquantizer.search.evaluator import Materials
+from luciole.lquantizer.search.networks import Found, Searched
 from luciole.lquantizer.search.options import SearchOptions
 from luciole.lquantizer.search.result import FrontFile, SearchResult, files_of
 from luciole.lquantizer.search.runners import Begin, InProcess, Runner
-from luciole.lquantizer.search.search import Found, Materials, Search, Searched
+from luciole.lquantizer.search.search import Search
 from luciole.lquantizer.search.space import UNCHANGED, Space
 from luciole.lquantizer.search.storage import Storage, opened
 from luciole.lquantizer.search.tuned_front import finish_front

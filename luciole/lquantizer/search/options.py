@@ -12,7 +12,7 @@ from luciole.ir.errors import missing_extra
 from luciole.lquantizer.errors import QuantizeError, check_drop
 from luciole.lquantizer.search.device import Device, read_device
 from luciole.lquantizer.search.finishing import FIT, Finish
-from luciole.lquantizer.search.search import Budget, Goal
+from luciole.lquantizer.search.goal import Budget, Goal
 from luciole.lquantizer.search.space import OPTIONS, read_options
 
 _MINUTES = 10.0

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from luciole.lquantizer.search.additive import corner, values_of
+from luciole.lquantizer.search.networks import Found
 from luciole.lquantizer.search.nsga2 import hypervolumes
-from luciole.lquantizer.search.search import Found
 from luciole.lquantizer.search.space import Space, recipe
 
 

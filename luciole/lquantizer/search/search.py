@@ -9,206 +9,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from sys import intern
 from typing import Any
 
 import numpy as np
 
-from luciole.interpreter.records import Records, Track, untracked
-from luciole.ir import Model
-from luciole.lquantizer.assignment.layer_format import Levels, parse
+from luciole.interpreter.records import Track, untracked
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.judging.metric import Metric
-from luciole.lquantizer.judging.records import Judges
-from luciole.lquantizer.search import latency
-from luciole.lquantizer.search.additive import (
-    ACCURACY,
-    LATENCY,
-    OBJECTIVES,
-    ON_DEVICE,
-    SIZE,
-    Sum,
-    Table,
-    bisected,
-    corner,
-    spacing,
-    thinned,
-    values_of,
-)
+from luciole.lquantizer.search.additive import Sum, Table, bisected, corner, thinned, values_of
 from luciole.lquantizer.search.device import NOWHERE, Devices
-from luciole.lquantizer.search.evaluate import Alone, Bench, Stage
-from luciole.lquantizer.search.finishing import Finish, finished, is_finish
+from luciole.lquantizer.search.evaluate import Alone, Stage
+from luciole.lquantizer.search.goal import Budget, Goal
+from luciole.lquantizer.search.greedy import greedy
+from luciole.lquantizer.search.networks import SEPARATOR, Found, Searched, candidate_of, key_of
 from luciole.lquantizer.search.nsga2 import Nsga2, Objectives, undominated
 from luciole.lquantizer.search.runners import Outcome, Runner, Task
 from luciole.lquantizer.search.space import DYNAMIC, UNCHANGED, Candidate, Space, is_learned
 from luciole.lquantizer.search.storage import Storage
+from luciole.lquantizer.search.tasks import drive, is_known, keep, tasks_of
 from luciole.lquantizer.search.thinning import largest
 
 _POINTS = 24
 """Of the additive front, where the evolution begins."""
-SEPARATOR = " "
-"""Between the options of a candidate, in its key."""
-_LETTER = ord("A")
-"""The first letter of a key: there are fewer options than letters and signs from there on."""
-_TIED = tuple(str(Levels(bits, bits)) for bits in (1, 2, 3, 4))
-
-
-@dataclass(frozen=True)
-class Materials:
-    """Materials of a worker: a model's bytes, and the functions that read and write models; the
-    records layers are fitted to, and others that judge.
-    """
-
-    model: bytes
-    read: Callable[[bytes], Model]
-    write: Callable[[Model], bytes]
-    records: Records
-    judges: Judges
-    space: Space
-    timed: bool
-    seed: int = 0
-    few: int = 100
-    training: Records | None = None
-    """Records for fine-tuning a front: all that do not judge; None where it is not fine-tuned."""
-    metric: Metric | None = None
-
-    def __call__(self) -> Evaluator:
-        """Begin: read the model and run it."""
-        return Evaluator(self)
-
-
-class Evaluator:
-    """Does tasks: layers alone, shortened fits, and full ones, whose model comes back too."""
-
-    def __init__(self, materials: Materials) -> None:
-        self._materials = materials
-        self._bench = Bench(
-            materials.read(materials.model),
-            materials.records,
-            materials.judges,
-            self._size,
-            latency.measured if materials.timed else None,
-            materials.seed,
-            materials.few,
-            materials.metric,
-        )
-
-    def _size(self, model: Model) -> int:
-        return len(self._materials.write(model))
-
-    def __call__(self, task: Task) -> dict[str, Any]:
-        """Do a task of plain values, with a result of plain values."""
-        if task["stage"] == "alone":
-            layers = self._bench.alone(task["layer"], task["options"])
-            return {"alone": [asdict(one) for one in layers]}
-        if is_finish(task["stage"]):
-            return self._finished(task)
-        space, candidate, ways = self._materials.space, task["candidate"], task.get("ways")
-        by_layer = None if ways is None else dict(zip(space.learned(candidate), ways, strict=True))
-        result = self._bench.fit(space.by_layer(candidate), by_layer)
-        return self._judged(result.model, kept=task["stage"] == "fitted")
-
-    def _finished(self, task: Task) -> dict[str, Any]:
-        """Fit a candidate in full and fine-tune it."""
-        training = self._materials.training
-        assert training is not None, "who asks for training gives records for it"
-        chosen = self._materials.space.by_layer(task["candidate"])
-        model = finished(self._bench, chosen, training, Finish.parse(task["stage"]))
-        return self._judged(model, kept=True)
-
-    def _judged(self, model: Model, *, kept: bool) -> dict[str, Any]:
-        """Judge a candidate by its file: its bytes are read back, and returned where kept."""
-        content = self._materials.write(model)
-        figures = self._bench.figures(self._materials.read(content), len(content))
-        return {"figures": asdict(figures), "model": content if kept else None}
-
-
-@dataclass(frozen=True)
-class Goal:
-    """Objectives, and the bounds that files must keep to."""
-
-    objectives: tuple[str, ...] = (ACCURACY, SIZE)
-    max_size: int | None = None
-    max_us: float | None = None
-    devices: tuple[str, ...] = ()
-    """Names of devices whose costs may be objectives."""
-    target_drop: float | None = None
-    """The most that files may lose, in the judge's unit."""
-
-    def __post_init__(self) -> None:
-        """Refuse unknown objectives."""
-        known = (*OBJECTIVES, *(f"{ON_DEVICE}{name}" for name in self.devices))
-        for name in self.objectives:
-            if name not in known:
-                raise QuantizeError(f"objective {name!r}: {', '.join(known)} are possible")
-            if self.objectives.count(name) > 1:
-                raise QuantizeError(f"objective {name!r} is there twice")
-        if ACCURACY not in self.objectives or len(self.objectives) < 2:
-            raise QuantizeError("objectives are accuracy and at least one of size and latency")
-
-    @property
-    def timed(self) -> bool:
-        """Whether time matters."""
-        return LATENCY in self.objectives or self.max_us is not None
-
-    def allows(self, size: float, us: float) -> bool:
-        """Check whether a network keeps to the bounds."""
-        small = self.max_size is None or size <= self.max_size
-        return small and (self.max_us is None or us <= self.max_us)
-
-
-@dataclass(frozen=True)
-class Budget:
-    """When the evolution ends: after so many evaluations in all, or minutes of this run."""
-
-    evaluations: int | None = None
-    minutes: float | None = None
-    files: int = 12
-
-
-@dataclass(frozen=True)
-class Found:
-    """A candidate as it was evaluated: an option for each gene, the bytes of its file, what it
-    loses, the microseconds that its operators take together, and the share of equal answers.
-    """
-
-    candidate: Candidate
-    bytes: int
-    loss: float
-    us: float
-    agreement: float | None
-    drop: float | None = None
-    """Its loss in the judge's unit."""
-    costs: Mapping[str, float] = field(default_factory=dict)
-    """Its costs on other devices, or other figures of it, by name."""
-    before: Found | None = None
-    """Its figures before it was fine-tuned."""
-
-    @property
-    def sum(self) -> Sum:
-        """Its loss, bytes and times."""
-        return Sum(self.candidate, self.loss, self.bytes, self.us, self.costs)
-
-    def values(self, objectives: Sequence[str]) -> tuple[float, ...]:
-        """Take the objectives, as they are spaced."""
-        return spacing(self.sum, objectives)
-
-
-@dataclass
-class Searched:
-    """Results of a search: evaluations in their order and the greedy networks among them; fitted in
-    full the uniform networks that no other uniform one beats, and the front, from the smallest to
-    the largest, as files.
-    """
-
-    evaluated: list[Found]
-    uniform: dict[str, Found]
-    greedy: list[Found]
-    front: list[Found]
-    failed: int = 0
-    unreached: int = 0
-    """Networks that a search begins with, but for its budget."""
 
 
 @dataclass
@@ -265,7 +88,7 @@ class Search:
     # ------------------------------------------------------------------ layers alone
     def _measure(self, runner: Runner) -> None:
         known = {(one.layer, one.option) for one in self.storage.alone()}
-        tasks = [task for task in tasks_of(self.space) if not _is_known(task, known)]
+        tasks = [task for task in tasks_of(self.space) if not is_known(task, known)]
         step = self.track("measuring layers", len(tasks))
 
         def ended(key: str, outcome: Outcome) -> None:
@@ -483,104 +306,8 @@ class _Progress:
             search.say(f"{count} evaluated  front {len(self.evolution.front())}  {rate:.1f}/min")
 
 
-def tasks_of(space: Space) -> Iterator[dict[str, Any]]:
-    """Yield the tasks that measure each layer alone; options with equally wide weights are one."""
-    for gene in space.genes:
-        learned = [option for option in gene.options if is_learned(option)]
-        widths = sorted({parse(option).weights for option in learned})
-        together = [[o for o in learned if parse(o).weights == width] for width in widths]
-        together += [[option] for option in gene.options if not is_learned(option)]
-        for layer in gene.measured:
-            for options in together:
-                yield {"stage": "alone", "layer": layer, "options": options}
-
-
-def drive(
-    runner: Runner, tasks: Iterator[tuple[str, Task]], ended: Callable[[str, Outcome], None]
-) -> None:
-    """Keep all workers busy with tasks until there are none; each is asked for when a worker is
-    free.
-    """
-    under_way: set[str] = set()
-    while True:
-        while len(under_way) < runner.capacity and (task := next(tasks, None)) is not None:
-            under_way.add(task[0])
-            runner.submit(*task)
-        if not under_way:
-            return
-        outcome = runner.next()
-        if not outcome.key:
-            raise QuantizeError(outcome.error or "a worker ended")
-        if outcome.key in under_way:  # others are left from what was interrupted
-            under_way.remove(outcome.key)
-            ended(outcome.key, outcome)
-
-
-def keep(storage: Storage, stage: Stage, key: str, outcome: Outcome) -> None:
-    """Keep an evaluation's outcome."""
-    candidate = candidate_of(key)
-    if outcome.error is not None:
-        storage.failed(stage, candidate, outcome.error)
-        return
-    figures, model = outcome.result["figures"], outcome.result["model"]
-    storage.done(stage, candidate, figures, outcome.seconds, outcome.worker, model)
-
-
-def greedy(table: Table) -> list[Candidate]:
-    """Widen layer by layer, each step the one that takes most loss away for each byte, with inputs
-    as wide as weights and float ends: allocations from the smallest to the largest.
-    """
-    ladders = []
-    for gene, row in zip(table.space.genes, table.rows, strict=True):
-        learned = [] if gene.is_end else [option for option in _TIED if option in row]
-        ladders.append(learned or [UNCHANGED if UNCHANGED in row else gene.options[-1]])
-    place = [0] * len(ladders)
-    candidates = [_at(ladders, place)]
-    while gains := _gains(table, ladders, place):
-        place[max(gains, key=gains.__getitem__)] += 1
-        candidates.append(_at(ladders, place))
-    return candidates[:: max(1, len(candidates) // 6)]
-
-
-def _at(ladders: Sequence[Sequence[str]], place: Sequence[int]) -> Candidate:
-    return tuple(ladder[at] for ladder, at in zip(ladders, place, strict=True))
-
-
-def _gains(
-    table: Table, ladders: Sequence[Sequence[str]], place: Sequence[int]
-) -> dict[int, float]:
-    """Compute for each gene the loss that its next step saves for each byte."""
-    gains = {}
-    for gene, (ladder, at) in enumerate(zip(ladders, place, strict=True)):
-        if at + 1 < len(ladder):
-            now, then = table.rows[gene][ladder[at]], table.rows[gene][ladder[at + 1]]
-            gains[gene] = (now.loss - then.loss) / max(then.bytes - now.bytes, 1)
-    return gains
-
-
 def _beyond(evaluated: Sequence[Found]) -> str:
     """Write that bounds are too narrow, with the smallest and the fastest network."""
     size, us = min(one.bytes for one in evaluated), min(one.us for one in evaluated)
     fastest = f", the fastest {us:.0f} us" if us else ""
     return f"no network keeps to the bounds: the smallest one has {size:,} bytes{fastest}"
-
-
-def _is_known(task: Mapping[str, Any], known: set[tuple[str, str]]) -> bool:
-    return all((task["layer"], option) in known for option in task["options"])
-
-
-def key_of(candidate: Candidate) -> str:
-    """Write a candidate as a key: a letter for each gene, and the options that the letters stand
-    for.
-    """
-    options = list(dict.fromkeys(candidate))
-    letters = "".join(chr(_LETTER + options.index(option)) for option in candidate)
-    return SEPARATOR.join((letters, *options))
-
-
-def candidate_of(key: str) -> Candidate:
-    """Read a candidate off its key: options are the same objects wherever they are, and sent
-    once.
-    """
-    letters, *options = map(intern, key.split(SEPARATOR))
-    return tuple(options[ord(letter) - _LETTER] for letter in letters)

@@ -7,8 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from luciole.lquantizer.search.finishing import Finish
+from luciole.lquantizer.search.networks import Found, Searched, candidate_of, key_of
 from luciole.lquantizer.search.runners import Outcome, Runner, Task
-from luciole.lquantizer.search.search import Found, Search, Searched, candidate_of, drive, key_of
+from luciole.lquantizer.search.search import Search
+from luciole.lquantizer.search.tasks import drive
 
 
 def finish_front(search: Search, runner: Runner, searched: Searched, finish: Finish) -> Searched:

@@ -11,8 +11,8 @@ from luciole.lquantizer.assignment.layer_format import parse
 from luciole.tools.search.plots import text
 
 if TYPE_CHECKING:
+    from luciole.lquantizer.search.networks import Found
     from luciole.lquantizer.search.result import SearchResult
-    from luciole.lquantizer.search.search import Found
 
 _CELL, _LINE, _LEFT, _TOP = 96, 26, 150, 58
 _LONGEST = 10

@@ -12,8 +12,8 @@ from luciole.tools.search.plots import Axis, Point, plot
 from luciole.tools.search.style import STYLE
 
 if TYPE_CHECKING:
+    from luciole.lquantizer.search.networks import Found
     from luciole.lquantizer.search.result import FrontFile, SearchResult
-    from luciole.lquantizer.search.search import Found
 
 _KILOBYTE = 1000
 _LEAST = 1e-5

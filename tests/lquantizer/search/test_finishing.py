@@ -67,7 +67,7 @@ def test_what_was_trained_is_not_trained_again(
     found: tuple[Path, SearchResult, SearchResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, _, tuned = found
-    monkeypatch.setattr("luciole.lquantizer.search.search.finished", lambda *given: 1 / 0)
+    monkeypatch.setattr("luciole.lquantizer.search.evaluator.finished", lambda *given: 1 / 0)
     again = luciole.search(network(SIZES), X, folder, TUNED, say=lambda line: None)
     assert [file.found for file in again.front] == [file.found for file in tuned.front]
 

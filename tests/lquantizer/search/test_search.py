@@ -20,19 +20,13 @@ from luciole.lquantizer.search import cluster
 from luciole.lquantizer.search.additive import Sum, bisected
 from luciole.lquantizer.search.cluster import Cluster
 from luciole.lquantizer.search.evaluate import Alone
+from luciole.lquantizer.search.goal import Budget, Goal
+from luciole.lquantizer.search.networks import Searched, candidate_of, key_of
 from luciole.lquantizer.search.nsga2 import fronts, hypervolume, spread
 from luciole.lquantizer.search.options import SearchOptions
 from luciole.lquantizer.search.result import SearchResult
 from luciole.lquantizer.search.runners import InProcess, Outcome, Runner, Task, Work
-from luciole.lquantizer.search.search import (
-    Budget,
-    Goal,
-    Search,
-    Searched,
-    candidate_of,
-    drive,
-    key_of,
-)
+from luciole.lquantizer.search.search import Search
 from luciole.lquantizer.search.space import (
     LEARNED_OPTIONS,
     UNCHANGED,
@@ -41,6 +35,7 @@ from luciole.lquantizer.search.space import (
     Space,
 )
 from luciole.lquantizer.search.storage import Storage
+from luciole.lquantizer.search.tasks import drive
 from luciole.lquantizer.search.workers import Workers
 from tests.networks import network, random
 

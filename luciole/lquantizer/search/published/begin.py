@@ -19,6 +19,7 @@ from luciole.lquantizer.judging.records import Split, evenly
 from luciole.lquantizer.network.real import real_network
 from luciole.lquantizer.rewrite.batch_norm import Normalized
 from luciole.lquantizer.search.begin import digest_of, runner_for, write_front
+from luciole.lquantizer.search.networks import Found, Searched
 from luciole.lquantizer.search.published.evaluate import FINAL, SeedMaterials
 from luciole.lquantizer.search.published.genes import MASKED, space_of, widths_of
 from luciole.lquantizer.search.published.network import Network
@@ -33,7 +34,6 @@ from luciole.lquantizer.search.published.size import (
     objectives_of,
 )
 from luciole.lquantizer.search.result import FrontFile, SearchResult, files_of
-from luciole.lquantizer.search.search import Found, Searched
 from luciole.lquantizer.search.space import Space
 from luciole.lquantizer.search.storage import Storage, opened
 from luciole.lquantizer.training.labels import Labels

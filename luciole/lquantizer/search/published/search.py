@@ -11,6 +11,7 @@ import numpy as np
 from luciole.interpreter.records import Track
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.search.additive import values_of
+from luciole.lquantizer.search.networks import Found, Searched, key_of
 from luciole.lquantizer.search.nsga2 import fronts, spread
 from luciole.lquantizer.search.published.evaluate import FINAL, PARTIAL
 from luciole.lquantizer.search.published.evolution import evolve
@@ -18,9 +19,9 @@ from luciole.lquantizer.search.published.genes import WIDTHS, uniform
 from luciole.lquantizer.search.published.options import SeedOptions
 from luciole.lquantizer.search.published.size import objectives_of
 from luciole.lquantizer.search.runners import Outcome, Runner, Task
-from luciole.lquantizer.search.search import Found, Searched, drive, keep, key_of
 from luciole.lquantizer.search.space import Candidate, Space
 from luciole.lquantizer.search.storage import Storage
+from luciole.lquantizer.search.tasks import drive, keep
 
 Objectives = tuple[float, ...]
 
