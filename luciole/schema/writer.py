@@ -43,14 +43,18 @@ def write(model: Model, dialect: Dialect) -> bytes:
     if data > LARGEST:
         raise FormatError(f"{data} bytes of constants: a flatbuffer has at most {LARGEST} bytes")
     builder = flatbuffers.Builder(data + 4096)
-    writer = Writer(builder, dialect)
+    writer = Writer(builder, dialect, data + _ROOM)
     builder.Finish(writer.table(model), file_identifier=dialect.identifier)
     return bytes(builder.Output())
 
 
-_MOST_SHARED, _MOST_SHARED_OCTETS = 64, 128
-"""Bytes of a list of numbers, and of custom options, up to which all that hold the same share one:
-the reader refuses files whose lists come to several times their bytes.
+_MOST_SHARED, _MOST_SHARED_OCTETS = 4096, 128
+"""Bytes of a list of numbers, and of custom options, up to which all that hold the same share one.
+"""
+_SHORT, _ROOM = 64, 1 << 19
+"""Bytes of lists that are shared however often. The reader refuses files whose lists come to
+several times their bytes: longer ones are written again once their repetitions come to more than
+the constants of the file and these bytes.
 """
 
 _Contents = tuple[object, ...]
@@ -63,13 +67,15 @@ Content = Number
 class Writer:
     """One pass over one tree of tables, leaves first as flatbuffers wants it.
 
-    Short lists of numbers, and tables in fields of their own (options, quantization), are written
-    once for all that have the same contents: shapes and options of an unrolled loop are.
+    Lists of numbers that are no constants, and tables in fields of their own (options,
+    quantization), are written once for all that have the same contents: shapes and options of an
+    unrolled loop are, and the zero points of channels. ``room`` bytes of longer lists may be saved.
     """
 
-    def __init__(self, builder: flatbuffers.Builder, dialect: Dialect) -> None:
+    def __init__(self, builder: flatbuffers.Builder, dialect: Dialect, room: int = _ROOM) -> None:
         self.builder = builder
         self.dialect = dialect
+        self.room = room
         self._written: dict[_Contents, int] = {}
 
     def table(self, table: Table, *, shared: bool = False) -> int:
@@ -149,6 +155,10 @@ class Writer:
         if not _is_short(field, numbers):
             return self._vector(field, numbers, raw)
         contents = field.of, field.align, raw.tobytes()
+        if contents in self._written and raw.nbytes > _SHORT:
+            self.room -= raw.nbytes
+            if self.room < 0:
+                return self._vector(field, numbers, raw)
         return self._once(contents, lambda: self._vector(field, numbers, raw))
 
     def _vector(self, field: Field, numbers: NDArray[Any], raw: NDArray[np.uint8]) -> int:
