@@ -18,6 +18,7 @@ ELSEWHERE = {
     "resolve_customop_matmul": "tests/test_one_passes.py",
     "resolve_customop_splitv": "tests/test_one_passes.py",
     "resolve_former_customop": "tests/test_one_passes.py",
+    "unpack_levels": "tests/lquantizer/test_integer_levels.py",
     "unroll_unidirseqlstm": "tests/passes/test_unroll_unidirseqlstm.py",
 }
 """Passes whose operators have no kernel to compare with, or tests of random graphs of their own."""

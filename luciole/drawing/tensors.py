@@ -171,7 +171,9 @@ def _blocks_json(value: Value) -> Json | None:
 
 def _clipped(value: Value, data: Array) -> float | None:
     ends = integer_range(value.dtype)
-    return None if ends is None else float(np.isin(data, _outermost(ends, data)).mean())
+    if ends is None or data.dtype.kind == "f":  # what codes of levels stand for
+        return None
+    return float(np.isin(data, _outermost(ends, data)).mean())
 
 
 def _outermost(ends: tuple[int, int], data: Array) -> list[int]:

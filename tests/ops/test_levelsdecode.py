@@ -96,6 +96,32 @@ def test_levels_decode_refuses_what_does_not_fit(
         run_reference(LevelsDecode, given, places, axis=3)
 
 
+def integers(basis: list[int], offset: int) -> list[Array | None]:
+    """Codes of 2 bits for 4 numbers of 1 entry, as integers."""
+    codes = pack_codes(np.arange(4), 2)
+    whole = np.array([basis], np.int8), None, np.array([offset], np.int8)
+    return [codes, np.array([1, 4], np.int32), *whole]
+
+
+def test_integers_are_decoded_exactly() -> None:
+    (result,) = run_reference(LevelsDecode, integers([100, 20], 5), (0, 1, 2, 4), axis=0)
+    assert result.dtype == np.int8
+    np.testing.assert_array_equal(result, [[-115, 85, -75, 125]])
+
+
+@pytest.mark.parametrize(("basis", "offset"), [([100, 28], 0), ([100, 20], 8), ([-128, 0], 1)])
+def test_integers_beyond_a_byte_are_refused(basis: list[int], offset: int) -> None:
+    with pytest.raises(ShapeError, match="are no INT8"):
+        run_reference(LevelsDecode, integers(basis, offset), (0, 1, 2, 4), axis=0)
+
+
+def test_integers_have_no_scales_beside_those_of_the_result() -> None:
+    operands = integers([100, 20], 5)
+    operands[3] = np.ones(1, np.float32)
+    with pytest.raises(ShapeError, match="INT8 without scales"):
+        run_reference(LevelsDecode, operands, tuple(range(5)), axis=0)
+
+
 def test_levels_decode_refuses_an_axis_that_there_is_not() -> None:
     with pytest.raises(ShapeError, match="axis is 4, dims has 4 extents"):
         run_reference(LevelsDecode, arrays((1, 3, 3, 5), 2, 1, 5), axis=4)
