@@ -15,7 +15,7 @@ TARGETS = ("tflite", "circle")
 
 def optimize(
     model: str | os.PathLike[str] | Model,
-    passes: Iterable[str] | None = None,
+    passes: str | Iterable[str] | None = None,
     *,
     preset: str = O1,
     without: Iterable[str] = (),
@@ -24,14 +24,15 @@ def optimize(
     """Make a model simpler without changing what it computes but for rounding; the model itself
     stays as it is. Inputs and outputs keep their names.
 
-    ``passes`` are run until none changes anything, those of a ``preset`` ("o1", "canonical",
-    "none"; such a name may stand among passes) where none are named, ``without`` some; `luciole
-    optimize --list` shows them. For the ``target`` "circle" they may make operators that only
-    .circle files have (INSTANCE_NORM, RMS_NORM, ROPE). Raises LucioleError for names that no pass
-    has, and ShapeError, naming the operator, where operands do not fit together.
+    ``passes``, a name or several, are run until none changes anything, those of a ``preset`` ("o1",
+    "canonical", "none"; such a name may stand among passes) where none are named, ``without`` some;
+    `luciole optimize --list` shows them. For the ``target`` "circle" they may make operators that
+    only .circle files have (INSTANCE_NORM, RMS_NORM, ROPE). Raises LucioleError for names that no
+    pass has, and ShapeError, naming the operator, where operands do not fit together.
     """
     if target not in TARGETS:
         raise LucioleError(f"target is {target!r}: {' or '.join(TARGETS)} is needed")
+    passes = [passes] if isinstance(passes, str) else passes
     named = chosen(preset, passes, without, circle=target == "circle")
     work = model.clone() if isinstance(model, Model) else load(model)
     rewrite_model(work, named)
