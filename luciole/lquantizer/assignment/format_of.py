@@ -46,10 +46,13 @@ def word_of(op: Op) -> str:
     return "" if format is None else str(format)
 
 
-def _levels(op: Op) -> Levels | None:
+def _levels(op: Op) -> Levels | Integers | None:
     weights, inputs = learned_weights(op), input_levels(op)
     if weights is None:
         return None
+    width = _integer_width(op.operands[0])
+    if width is not None:
+        return Integers(weights.format.bits, width)
     levels = [weights.format] if inputs is None else [weights.format, inputs]
     even = all(one.bits == 1 or is_even(one.basis.astype(np.float64)) for one in levels)
     return Levels(weights.format.bits, None if inputs is None else inputs.bits, even)
@@ -73,9 +76,13 @@ def _plain(op: Op) -> LayerFormat | None:
         return _FLOATS.get(source.dtype) or _stored(source)
     if weights.dtype in _FLOATS:
         return _FLOATS[weights.dtype]
-    inputs = op.operands[0]
-    width = None if inputs is None or inputs.dtype in _FLOATS else element_bits(inputs.dtype)
+    width = _integer_width(op.operands[0])
     return Integers(element_bits(weights.dtype) or 0, width, weights.dtype in _UNSIGNED)
+
+
+def _integer_width(inputs: Value | None) -> int | None:
+    """Return the bits of a layer's input, None where it is real numbers."""
+    return None if inputs is None or inputs.dtype in _FLOATS else element_bits(inputs.dtype)
 
 
 def _operand(op: Op) -> Value | None:

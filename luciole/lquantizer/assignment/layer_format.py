@@ -5,7 +5,8 @@ The word begins with the kind of numbers, and then says the bits of weights (w) 
 
     levels:w2a4     learned levels; levels:w2 leaves inputs float
     even:w4a4       evenly spaced levels, likewise
-    int:w4a8        integers between operators; uint:w8a8 without signs
+    int:w4a8        integers between operators; uint:w8a8 without signs. Weights of 1 to 3 bits, as
+                    in int:w2a8, are codes of learned levels that are integers themselves
     dynamic:int8    integer weights; each run rounds the inputs to 8 bits, all else is float
     weights:int4    integer weights, decoded before floats compute; weights:int4/32 has a scale for
                     each block of 32
@@ -27,7 +28,9 @@ from luciole.ir.ops.lq_fully_connected import MAX_INPUT_BITS, MAX_WEIGHT_BITS
 from luciole.lquantizer.errors import QuantizeError
 
 _LEAST, _MOST = 2, 16
-"""Bits of integers."""
+"""Bits of integers in equal steps."""
+MOST_LEARNED = 3
+"""Bits of weights between integers up to which their levels are learned."""
 
 
 def _check_width(bits: int) -> None:
@@ -70,8 +73,15 @@ class Integers:
 
     def __post_init__(self) -> None:
         """Refuse bits that there are not."""
-        _check_width(self.weights)
+        if not self.has_levels:
+            _check_width(self.weights)
         _check_width(8 if self.inputs is None else self.inputs)
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether weights are codes of levels that are learned for each output."""
+        between = self.inputs is not None and not self.unsigned
+        return between and 1 <= self.weights <= MOST_LEARNED
 
     def __str__(self) -> str:
         sign = "uint" if self.unsigned else "int"

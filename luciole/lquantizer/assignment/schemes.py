@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol, get_args
 from luciole.ir import Graph, Op, TensorType
 from luciole.ir.dtypes import element_bits
 from luciole.lquantizer.assignment.layer_format import (
+    MOST_LEARNED,
     SHORT,
     Float,
     Integers,
@@ -31,18 +32,20 @@ Source = str | os.PathLike[str] | Mapping[str, Any]
 class Scheme:
     """Element types: of tensors between operators (None: they stay float), of weights, of biases.
 
-    ``explicit`` weights stand behind a DEQUANTIZE, so that operators compute with floats.
+    ``explicit`` weights stand behind a DEQUANTIZE, so that operators compute with floats. Weights
+    with ``levels`` are codes of so many bits, which stand for learned integers of their type.
     """
 
     activations: TensorType | None
     weights: TensorType
     bias: TensorType = TensorType.INT32
     explicit: bool = False
+    levels: int | None = None
 
     @property
     def most(self) -> int:
         """The largest code of a weight, the smallest being minus that."""
-        return int(2 ** (self.weight_bits - 1) - 1)
+        return int(2 ** ((element_bits(self.weights) or 1) - 1) - 1)
 
     @property
     def activation_bits(self) -> int | None:
@@ -52,7 +55,7 @@ class Scheme:
     @property
     def weight_bits(self) -> int:
         """Bits of a weight."""
-        return element_bits(self.weights) or 0
+        return self.levels or element_bits(self.weights) or 0
 
     @property
     def rounds_to_integers(self) -> bool:
@@ -67,7 +70,8 @@ class Scheme:
     @property
     def wider(self) -> Scheme:
         """The same with weights of 8 bits, for operators that have no kernel for fewer."""
-        return self if self.explicit or self.weight_bits >= 8 else replace(self, weights=_BYTE)
+        narrow = self.weights == TensorType.INT4 and not self.explicit
+        return replace(self, weights=_BYTE) if narrow else self
 
     @property
     def by_channel(self) -> bool:
@@ -85,17 +89,27 @@ ask for."""
 
 BYTES, NIBBLES = Integers(8, 8), Integers(4, 8)
 """The default format of layers, and the smallest one."""
+_BETWEEN = {
+    8: Scheme(TensorType.INT8, TensorType.INT8),
+    16: Scheme(TensorType.INT16, TensorType.INT8, TensorType.INT64),
+}
+"""Integers of 8 and of 16 bits between operators, with weights of 8 bits."""
 SCHEMES: dict[LayerFormat, Scheme] = {
-    BYTES: Scheme(TensorType.INT8, TensorType.INT8),
+    BYTES: _BETWEEN[8],
     Integers(8, 8, unsigned=True): Scheme(TensorType.UINT8, TensorType.UINT8),
     NIBBLES: Scheme(TensorType.INT8, TensorType.INT4),
-    Integers(8, 16): Scheme(TensorType.INT16, TensorType.INT8, TensorType.INT64),
+    Integers(8, 16): _BETWEEN[16],
     Integers(4, 16): Scheme(TensorType.INT16, TensorType.INT4, TensorType.INT64),
     Integers(8, None): Scheme(None, TensorType.INT8),
     Integers(4, None): Scheme(None, TensorType.INT4),
     StoredLevels(8): Scheme(None, TensorType.INT8, explicit=True),
     StoredLevels(4): Scheme(None, TensorType.INT4, explicit=True),
     Float(16): Scheme(None, TensorType.FLOAT16, explicit=True),
+    **{
+        Integers(bits, inputs): replace(types, levels=bits)
+        for inputs, types in _BETWEEN.items()
+        for bits in range(1, MOST_LEARNED + 1)
+    },
 }
 """The element types of each format that uniform quantization has."""
 
@@ -105,7 +119,11 @@ MIXED = "mixed"
 """The scheme that gives each layer one of its own."""
 OTHERS = (LEARNED, MINIFLOAT)
 """Schemes that have options of their own."""
-UNIFORM = (*(name for name in SHORT if SHORT[name] in SCHEMES), FROM_FAKE_QUANT)
+UNIFORM = (
+    *(name for name in SHORT if SHORT[name] in SCHEMES),
+    *(str(format) for format in SCHEMES if format not in SHORT.values()),
+    FROM_FAKE_QUANT,
+)
 """Names of schemes of uniform quantization."""
 FLOAT = Float()
 """The format of an operator that stays as it was."""
@@ -203,6 +221,9 @@ class UniformOptions:
             raise QuantizeError("config does not go with the scheme 'mixed', which makes its own")
         if self.config is not None and self.per_operator is not None:
             raise QuantizeError("config does not go with per_operator")
+        if self.granularity == "tensor" and self.types.levels is not None:
+            why = "whose outputs have scales of their own"
+            raise QuantizeError(f"granularity 'tensor' does not go with {self.scheme}, {why}")
         inside = self.types.activations
         for name in ("input_type", "output_type"):
             self._check(name, ENDS)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from luciole.ir import Array
 from luciole.ir.quantization import Affine
 from luciole.lquantizer.formats.coded import Matrix
+from luciole.lquantizer.formats.stored_levels import StoredLevels
 
 _SHARES = np.linspace(0.3, 1.0, 71)
 """Shares of the largest weight that a scale may reach."""
@@ -30,11 +31,14 @@ Scales = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Integers:
-    """Learned integers: a row of codes for each output [o, n], scales [o] or [1], and bias [o]."""
+    """Learned integers: a row of codes for each output [o, n], scales [o] or [1], and bias [o]; the
+    ``levels`` that the codes are of, where these are few.
+    """
 
     codes: Array
     scales: Scales
     bias: Array
+    levels: StoredLevels | None = None
 
     def values(self) -> Matrix:
         """Compute the weights that the codes stand for: [o, n]."""
@@ -105,8 +109,19 @@ def with_room_for_bias(learned: Integers, step: float) -> Integers:
     bias = np.abs(learned.bias.astype(np.float64))
     least = (bias if len(learned.scales) > 1 else bias.max(initial=0.0)) / (step * _MOST_BIAS)
     scales = np.maximum(learned.scales, np.asarray(least, np.float32))
-    codes = np.rint(learned.codes * (learned.scales / scales).astype(np.float64)[:, None])
-    return Integers(codes.astype(np.int8), scales, learned.bias)
+    shares = (learned.scales / scales).astype(np.float64)
+    levels = None if learned.levels is None else _shrunk(learned.levels, shares)
+    codes = learned.codes * shares[:, None] if levels is None else levels.values()
+    return Integers(np.rint(codes).astype(np.int8), scales, learned.bias, levels)
+
+
+def _shrunk(levels: StoredLevels, shares: NDArray[np.float64]) -> StoredLevels:
+    """Multiply the levels of each output by a share [o]."""
+    if (shares == 1).all():
+        return levels
+    basis = np.rint(levels.basis * shares[:, None]).astype(np.int8)
+    offsets = None if levels.offsets is None else np.rint(levels.offsets * shares).astype(np.int8)
+    return StoredLevels(levels.codes, basis, offsets=offsets)
 
 
 def idle_scale(bias: Array) -> float:

@@ -28,16 +28,19 @@ _TINY = float(np.finfo(np.float32).tiny)
 
 @dataclass
 class StoredLevels:
-    """Codes of rows of weights [o, n], bases [o, K] or one [1, K], and scales [o] beside one."""
+    """Codes of rows of weights [o, n], bases [o, K] or one [1, K], scales [o] beside one, and
+    offsets [o] where rows have some. Bases and offsets are FLOAT32, or INT8 where the weights are.
+    """
 
     codes: NDArray[np.intp]
-    basis: NDArray[np.float32]
+    basis: Array
     scales: NDArray[np.float32] | None = None
+    offsets: Array | None = None
 
     @property
     def format(self) -> LearnedLevels:
         """The levels of each row."""
-        return scaled_levels(self.basis, self.scales, len(self.codes))
+        return scaled_levels(self.basis, self.scales, len(self.codes), self.offsets)
 
     def values(self) -> NDArray[np.float64]:
         """Decode the weights: [o, n]."""

@@ -13,7 +13,7 @@ from luciole.lquantizer.formats.coded import Coded, Matrix
 from luciole.lquantizer.methods.weight_codes import fit_codes, plain_codes
 from luciole.lquantizer.network.problem import LayerProblem
 
-_DAMPING = 0.2
+DAMPING = 0.2
 """Added to the diagonal of the second moments, as a share of its mean: border pixels never vary.
 With 1,000 records 0.1 to 0.3 gave 0.1 points more than 0.01 (MNIST, 1 and 2 bits)."""
 
@@ -65,7 +65,7 @@ class Coder:
         if coding.refit is not None:
             rectified = coding.rectified and part.floors is not None
             target = part.refitted(target, coding.refit, rectified)
-        h = part.moments.damped(_DAMPING)
+        h = part.moments.damped(DAMPING)
         return fit_codes(h, target, start, coding.offset, rounds, self.even)
 
     @cached_property

@@ -21,6 +21,7 @@ from luciole.lquantizer.formats.integers import (
     weights_as_given,
     with_room_for_bias,
 )
+from luciole.lquantizer.methods.integer_levels import learn_levels
 from luciole.lquantizer.methods.weight_codes import fit_steps
 from luciole.lquantizer.network.problem import LayerProblem, Scope
 
@@ -58,6 +59,8 @@ class LearnedIntegers:
     def _integers(self, problem: LayerProblem, format: Scheme) -> Integers:
         weights, bias = problem.weights, problem.bias
         most, channels = format.most, self.options.channels(format)
+        if format.levels is not None:
+            return learn_levels(problem, format.levels)
         if problem.trained is not None:
             return weights_as_given(weights, bias, problem.trained, most)
         if len(problem.targets) and self.options.rounding == "output_aware":

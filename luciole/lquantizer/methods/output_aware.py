@@ -9,7 +9,7 @@ of accuracy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -49,13 +49,11 @@ class OutputAware:
         samples = None if choice.weights_only else input_samples(problem.rows, problem.seed)
         inputs = _fit_inputs(problem, choice, samples, offset=True, restarts=5)
         whole = Part(quantized_rows(problem.rows, inputs), problem.targets, problem.floors)
-        held = _held_back(problem)
-        part, judge = whole.taken(held if held.all() else ~held), _judge(whole, held, problem)
+        part, judge, held = parted(problem, whole)
         coder = Coder(problem, choice.weight_bits, whole, choice.uniform)
-        errors = {
-            coding: _error(coder.coded(coding, part, _TRIAL_ROUNDS), part, judge, problem.factors)
-            for coding in _codings(problem, choice)
-        }
+        offsets = choice.weight_bits == 1 and not choice.weights_only
+        codings = codings_of(problem, choice.weight_bits, offsets=offsets)
+        errors = errors_of(coder, codings, part, judge)
         best = min(errors, key=errors.__getitem__)
         coded = coder.coded(best, whole, ROUNDS)
         stages = {
@@ -65,6 +63,25 @@ class OutputAware:
         }
         bias = whole.bias(coded.values())
         return LearnedLayer(inputs, coded, bias, str(best), stages, judge.signal)
+
+
+def errors_of(
+    coder: Coder, codings: Iterable[Coding], part: Part, judge: Part
+) -> dict[Coding, float]:
+    """Measure the error of each coding, learned on one part, on the rows that judge."""
+    factors = coder.problem.factors
+    return {
+        coding: _error(coder.coded(coding, part, _TRIAL_ROUNDS), part, judge, factors)
+        for coding in codings
+    }
+
+
+def parted(problem: LayerProblem, whole: Part) -> tuple[Part, Part, NDArray[np.bool_]]:
+    """Part a layer's rows: those that codings are learned on for a trial, those that judge, and
+    which these are [r].
+    """
+    held = _held_back(problem)
+    return whole.taken(held if held.all() else ~held), _judge(whole, held, problem), held
 
 
 def _held_back(problem: LayerProblem) -> NDArray[np.bool_]:
@@ -86,17 +103,16 @@ def _fit_inputs(
     return best_fit(samples, choice.input_bits, offset, restarts, problem.seed)
 
 
-def _codings(problem: LayerProblem, choice: Choice) -> Iterator[Coding]:
+def codings_of(problem: LayerProblem, bits: int, *, offsets: bool) -> Iterator[Coding]:
     """Yield the codings to try: plain and with regard to the output, with the float weights
-    refitted or not, and at one bit with an offset for each output, too.
+    refitted or not, and without and with an offset for each output where ``offsets`` pay.
     """
     yield _PLAIN
     refits: list[tuple[float | None, bool]] = [(None, False)]
-    if choice.weight_bits == 1 or not problem.is_last:
+    if bits == 1 or not problem.is_last:
         refits += [(share, False) for share in _REFITS]
         refits += [(share, True) for share in _REFITS if problem.floors is not None]
-    offsets = (False, True) if choice.weight_bits == 1 and not choice.weights_only else (False,)
-    for offset, (share, rectified) in product(offsets, refits):
+    for offset, (share, rectified) in product((False, True) if offsets else (False,), refits):
         yield Coding(True, share, rectified, offset)
 
 

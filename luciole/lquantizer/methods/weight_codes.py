@@ -83,6 +83,29 @@ def fit_steps(
     return coded
 
 
+def fit_scales(
+    h: Gram, weights: Matrix, start: Coded, scale: Matrix, rounds: int
+) -> tuple[Coded, Matrix]:
+    """Find codes of given levels, those of ``start``, and for each output the scale [o] that they
+    are multiplied by, with a small output error; the scales begin as given.
+    """
+    levels = LearnedLevels(start.basis, start.offset)
+    coded = Coded(start.code.copy(), start.basis, start.offset, weights)
+    scales = [scale]
+
+    def multiply(by: Matrix) -> None:
+        scales[0] = by
+        coded.basis, coded.offset = start.basis * by[:, None], start.offset * by
+
+    def move() -> None:
+        values = np.asarray(levels.decode(coded.code.T).T, np.float32)
+        multiply(_scales(h, weights, values, scales[0]))
+
+    multiply(scale)
+    _alternate(h, weights, coded, rounds, move)
+    return coded, scales[0]
+
+
 def _alternate(
     h: Gram, weights: Matrix, coded: Coded | Stepped, rounds: int, move: Callable[[], None]
 ) -> None:

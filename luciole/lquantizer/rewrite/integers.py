@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array, Graph, Op, TensorType, UnsupportedError, Value
+from luciole.ir.analysis.constancy import constant_bytes
+from luciole.ir.analysis.decoded import is_decoder
 from luciole.ir.dtypes import array_type
 from luciole.ir.ops.quantize import Dequantize, Quantize, version_of_dequantize
 from luciole.ir.passes.cleaning.remove_dead import remove_dead
@@ -148,9 +150,11 @@ def set_bias(graph: Graph, op: Op, bias: Array) -> None:
 
 
 def stored_bytes(op: Op) -> int:
-    """Count the bytes of an operator's constants, also of those behind a DEQUANTIZE."""
+    """Count the bytes of an operator's constants, also of those that are decoded."""
     behind = [integers_behind(v) or v for v in op.operands if v is not None]
-    return sum(len(value.buffer or ()) for value in behind if value.is_constant)
+    makers = {v.producer.op for v in behind if v.producer is not None}
+    decoders = sum(constant_bytes(maker) for maker in makers if is_decoder(maker))
+    return decoders + sum(len(value.buffer or ()) for value in behind if value.is_constant)
 
 
 def to_integers(graph: Graph, chosen: Container[Op]) -> None:

@@ -34,6 +34,7 @@ from luciole.lquantizer.calibration.rows import Product, Sampling
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.formats.affine import Range
 from luciole.lquantizer.formats.integers import Integers
+from luciole.lquantizer.formats.stored_levels import StoredLevels
 from luciole.lquantizer.methods.integers import LearnedIntegers
 from luciole.lquantizer.network.branches import Aim, Branches
 from luciole.lquantizer.network.fake_quant import NOTHING, TrainedGrids
@@ -55,6 +56,7 @@ from luciole.lquantizer.rewrite.integers import (
     weight_slot,
 )
 from luciole.lquantizer.rewrite.recurrent import prepare_layer, scale_of_cells, symmetric
+from luciole.lquantizer.rewrite.stored_levels import read_integers
 
 _LEARNED_FROM = 400
 """Records that layers are learned from at the most; ranges are of all. 1,000 gave the same."""
@@ -71,6 +73,8 @@ class Walked:
     integers: set[Op]
     lost: dict[Op, str] = field(default_factory=dict)
     """Operators that could compute with integers, but would lose too much, and the reasons."""
+    levels: dict[Op, StoredLevels] = field(default_factory=dict)
+    """The levels of layers' integers, of those that have few."""
 
 
 def walk(
@@ -221,13 +225,16 @@ def assemble(
     """Round the tensors around operators that have ``schemes``, and the weights of layers that have
     some, to the known ranges and integers: nothing is learned.
     """
-    graph, names = work.graph, {op: op.name for op in weights}
+    graph, names, levels = work.graph, {op: op.name for op in weights}, {}
     known.round(graph, schemes, {})
     for op, types in weights.items():
         learned = known.integers[names[op], types.weight_bits]
+        if learned.levels is not None:
+            levels[op] = learned.levels
         set_weights(graph, op, learned.codes, learned.scales, types.weights)
         set_bias(graph, op, learned.bias)
     to_integers(graph, schemes)
+    read_integers(graph, levels)
 
 
 @dataclass
@@ -310,6 +317,8 @@ class _Learning:
         self.walked.reports[op] = report
         self.walked.latents[op.name] = problem.weights
         self.known.integers[job.name, types.weight_bits] = learned
+        if learned.levels is not None:
+            self.walked.levels[op] = learned.levels
         set_weights(self.work.graph, op, learned.codes, learned.scales, types.weights)
         set_bias(self.work.graph, op, learned.bias)
 

@@ -38,7 +38,7 @@ from luciole.lquantizer.network.rescale import note_factors
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.report import LayerReport, Report
 from luciole.lquantizer.rewrite.integers import stored_bytes
-from luciole.lquantizer.rewrite.rounded import Rounded, finish
+from luciole.lquantizer.rewrite.rounded import Rounded
 from luciole.lquantizer.whole.integer_layers import Known, Walked, recurrent, walk
 from luciole.lquantizer.whole.rescaling import rescale_channels
 from luciole.lquantizer.whole.weights import learn_weights, store_weights
@@ -83,9 +83,9 @@ def quantize_uniform(
         walked = walk(work, records, integers, options, track or untracked, known, start.trained)
     note_factors(work.graph, known.limits.factors)
     if integers:
-        before, behind = options.input_type, options.output_type
-        rounded = Rounded(work, frozenset(walked.integers), before, behind).copy()
-        finish(work, walked.integers, before, behind)
+        whole = _rounded(work, walked, options)
+        rounded = whole.copy()
+        whole.finish()
     inner = schemes_inside(work, options) if choices is None else {}
     learned = learn_weights(work, schemes, records, options, track or untracked)
     stored = _weights_alone(work, schemes | inner, options, walked, learned)
@@ -100,6 +100,12 @@ def quantize_uniform(
     _leave_out_unused(work)
     ranges = known.limits.ranges() if integers else None
     return Result(work, report, walked.latents, {}, rounded, ranges, digests(records))
+
+
+def _rounded(work: Model, walked: Walked, options: UniformOptions) -> Rounded:
+    """Take a network that rounds its tensors together with what it shall become."""
+    chosen = frozenset(walked.integers)
+    return Rounded(work, chosen, options.input_type, options.output_type, walked.levels)
 
 
 def _leave_out_unused(work: Model) -> None:

@@ -29,7 +29,7 @@ from luciole.lquantizer.network.rescale import (
     rescale,
     rescale_again,
 )
-from luciole.lquantizer.rewrite.rounded import finish
+from luciole.lquantizer.rewrite.rounded import Rounded
 from luciole.lquantizer.whole.integer_layers import Known, round_plainly
 from luciole.lquantizer.whole.weights import store_weights
 
@@ -128,7 +128,7 @@ class _Rounding:
         integers = integers_of(schemes)
         quick = replace(self.options, ranges="min_max")
         done = round_plainly(rounded, records, integers, quick, self.batch) if integers else set()
-        finish(rounded, done, quick.input_type, quick.output_type)
+        Rounded(rounded, frozenset(done)).finish()
         alone = {op: types for op, types in schemes.items() if types.activations is None}
         store_weights(rounded.graph, alone, self.options)
         models = (rounded, model)

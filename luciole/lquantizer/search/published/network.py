@@ -130,9 +130,9 @@ class Start:
             copied.chosen,
             copied.input_type,
             copied.output_type,
-            dict(widths.weights),
-            dict(widths.results),
-            norms,
+            weight_bits=dict(widths.weights),
+            result_bits=dict(widths.results),
+            norms=norms,
         )
 
     def _round(self, weights: IntegerWeights, bits: int) -> None:

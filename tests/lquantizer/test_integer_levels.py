@@ -1,0 +1,138 @@
+"""Integers between operators under weights of 1 to 3 bits: codes of learned integers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.exporters import to_bytes
+from luciole.importers import from_bytes
+from luciole.ir import Model, Op, TensorType
+from luciole.ir.analysis.weights import weights_of
+from luciole.ir.ops.conv_2d import Conv2D
+from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
+from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.ir.ops.levelsdecode import LevelsDecode
+from luciole.lquantizer import QuantizeError
+from luciole.lquantizer.assignment.format_of import word_of
+from luciole.lquantizer.formats.integers import Integers, with_room_for_bias
+from luciole.lquantizer.formats.stored_levels import StoredLevels
+from tests.lquantizer.networks import images
+from tests.lquantizer.runs import integers_of_litert, records
+from tests.networks import random
+
+
+def made(scheme: str, **choices: Any) -> Model:
+    model = images()
+    return luciole.quantize(model, records(model), scheme=scheme, **choices).model
+
+
+EVERY = {"config": {"scheme": "int:w2a8"}}
+"""Every layer, those at the ends and the depthwise one, too."""
+
+
+def layers_of(model: Model) -> list[Op]:
+    kinds = (Conv2D, DepthwiseConv2D, FullyConnected)
+    return [op for op in model.graph.ops if isinstance(op, kinds)]
+
+
+@pytest.mark.parametrize("scheme", ["int:w1a8", "int:w2a8", "int:w3a8", "int:w2a16"])
+def test_layers_hold_codes_and_say_so(scheme: str) -> None:
+    model = from_bytes(to_bytes(made(scheme)))
+    bits, width = int(scheme[5]), scheme.partition("a")[2]
+    words = [word_of(op) for op in layers_of(model)]
+    assert set(words) == {scheme, f"int:w8a{width}"}
+    assert words.count(scheme) >= 3
+    decoders = [op for op in model.graph.ops if isinstance(op, LevelsDecode)]
+    assert {op.basis.dims[1] for op in decoders} == {bits}
+    assert {op.output.dtype for op in decoders} == {TensorType.INT8}
+
+
+def test_every_integer_is_that_of_litert(tmp_path: Path) -> None:
+    """Its kernels compute with the weights that the codes stand for."""
+    path = tmp_path / "q.tflite"
+    model = made("int8", **EVERY)
+    assert {word_of(op) for op in layers_of(model)} == {"int:w2a8"}
+    plain = luciole.optimize(model, passes="unpack_levels")
+    for op in plain.graph.ops:  # LiteRT's reference resolver stops there
+        op.version = min(op.version, 6) if isinstance(op, DepthwiseConv2D) else op.version
+    luciole.save(plain, path)
+    ours = luciole.Interpreter(model, keep_tensors=True)
+    x = random(9, 1, 8, 8, 3)
+    ours.run({"x": x})
+    compared = 0
+    for name, expected in integers_of_litert(path, x).items():
+        value = next((v for v in ours.graph.values if v.name == name), None)
+        if value is not None and value.producer is not None:
+            array = ours.get_tensor(ours.graph.values.index(value))
+            np.testing.assert_array_equal(array, expected, name)
+            compared += 1
+    assert compared > 12
+
+
+def test_weights_read_as_the_numbers_that_layers_multiply_with() -> None:
+    model = made("int8", **EVERY)
+    plain = luciole.optimize(model, passes="unpack_levels")
+    for op, twin in zip(layers_of(model), layers_of(plain), strict=True):
+        weights, decoded = weights_of(op), weights_of(twin)
+        assert weights is not None
+        assert decoded is not None
+        assert weights.format.bits == 2
+        np.testing.assert_allclose(weights.values(), decoded.values(), rtol=1e-6)
+
+
+def test_more_bits_are_closer() -> None:
+    model = images()
+    x = records(model, 64, seed=8)
+
+    def error(scheme: str) -> float:
+        result = luciole.quantize(model, records(model), scheme=scheme)
+        pairs = [(luciole.Interpreter(m)) for m in (model, result.model)]
+        rows = [{"x": one[None]} for one in x["x"]]
+        ours, other = (
+            np.concatenate([next(iter(i.run(row).values())) for row in rows]) for i in pairs
+        )
+        return float(np.square(ours - other).mean())
+
+    errors = [error(f"int:w{bits}a8") for bits in (1, 2, 3)] + [error("int8")]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[0] > 4 * errors[2]
+
+
+def test_weights_alone_are_enough_where_they_are_rounded_to_the_nearest() -> None:
+    model = images()
+    fitted = luciole.quantize(model, records(model), scheme="int:w3a8")
+    assert fitted.ranges is not None
+    plain = luciole.quantize(
+        model, None, scheme="int:w3a8", rounding="nearest", ranges_from=fitted.ranges
+    ).model
+    assert "int:w3a8" in {word_of(op) for op in layers_of(plain)}
+
+
+def test_one_scale_for_a_layer_is_refused() -> None:
+    with pytest.raises(QuantizeError, match="granularity 'tensor' does not go with"):
+        made("int:w2a8", granularity="tensor")
+
+
+def test_training_is_refused_before_it_begins() -> None:
+    model = images()
+    result = luciole.quantize(model, records(model), scheme="int:w2a8")
+    with pytest.raises(QuantizeError, match="learned integers of 't5' cannot be trained"):
+        luciole.finetune(result, model, records(model), epochs=1)
+
+
+def test_levels_shrink_with_the_scale_that_a_bias_asks_for() -> None:
+    levels = StoredLevels(np.array([[0, 3], [1, 2]]), np.array([[80, 40], [80, 40]], np.int8))
+    codes = levels.values().astype(np.int8)
+    learned = Integers(
+        codes, np.full(2, 1e-9, np.float32), np.array([4.0, 0.0], np.float32), levels
+    )
+    wider = with_room_for_bias(learned, 1.0)
+    assert wider.levels is not None
+    np.testing.assert_array_equal(wider.codes, wider.levels.values())
+    np.testing.assert_array_equal(wider.codes[1], codes[1])
+    np.testing.assert_allclose(wider.codes[0] * wider.scales[0], codes[0] * 1e-9, atol=4e-9)
