@@ -19,10 +19,9 @@ from benchmarks.machine_sound import Floats, Machine, records
 from luciole.importers import load
 from luciole.importers.keras.convert import from_keras, tensorflow
 from luciole.interpreter import Interpreter
+from luciole.interpreter.evaluation import answers_of, share_right
 from luciole.interpreter.records import outputs_of
 from luciole.ir import Array, LucioleError, Model
-from luciole.tools.data import Data
-from luciole.tools.data.answers import answers_of, share_right
 from luciole.tools.demo_mnist import MEAN, STD
 
 SEED, BATCH = 0, 128
@@ -70,8 +69,8 @@ class Subject:
         """
         if self.labels is None:
             return 100 * self._error(model) / self._float_error
-        data = Data({model.graph.inputs[0].name: self.test}, self.labels)
-        return 100 * share_right(answers_of(model, data), self.labels)
+        records = {model.graph.inputs[0].name: self.test}
+        return 100 * share_right(answers_of(model, records), self.labels)
 
     def _error(self, model: Model) -> float:
         wide = _answer(model, self.test).astype(np.float64)

@@ -29,27 +29,34 @@ if TYPE_CHECKING:
         simulate,
     )
     from luciole.compiler import Compiled
+    from luciole.exporters import to_bytes
     from luciole.implanting import implant
     from luciole.ir import Graph, LucioleError, Model
+    from luciole.judging import Evaluation, diff, evaluate
     from luciole.kernels.core.custom import custom_operator
     from luciole.optimizing import optimize
     from luciole.running import Interpreter, run
     from luciole.surgery import Parts, cut, extract, resize, split
+    from luciole.viewing import View, summary, verify, view
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Compiled",
+    "Evaluation",
     "Graph",
     "Interpreter",
     "LucioleError",
     "Model",
     "Parts",
     "Result",
+    "View",
     "__version__",
     "compile",
     "custom_operator",
     "cut",
+    "diff",
+    "evaluate",
     "extract",
     "finetune",
     "implant",
@@ -64,6 +71,10 @@ __all__ = [
     "sensitivity",
     "simulate",
     "split",
+    "summary",
+    "to_bytes",
+    "verify",
+    "view",
 ]
 
 _HOME = {
@@ -71,11 +82,15 @@ _HOME = {
     "LucioleError": "luciole.ir",
     "Model": "luciole.ir",
     "Compiled": "luciole.compiler",
+    "Evaluation": "luciole.judging",
     "Interpreter": "luciole.running",
+    "View": "luciole.viewing",
     "compile": "luciole.api",
     "Result": "luciole.api",
     "custom_operator": "luciole.kernels.core.custom",
     "load": "luciole.importers",
+    "diff": "luciole.judging",
+    "evaluate": "luciole.judging",
     "finetune": "luciole.api",
     "implant": "luciole.implanting",
     "optimize": "luciole.optimizing",
@@ -86,6 +101,10 @@ _HOME = {
     "save": "luciole.exporters",
     "search": "luciole.api",
     "sensitivity": "luciole.api",
+    "summary": "luciole.viewing",
+    "to_bytes": "luciole.exporters",
+    "verify": "luciole.viewing",
+    "view": "luciole.viewing",
     "Parts": "luciole.surgery",
     "cut": "luciole.surgery",
     "extract": "luciole.surgery",
@@ -99,7 +118,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'luciole' has no attribute {name!r}")
     value: object = getattr(importlib.import_module(_HOME[name]), name)
     globals()[name] = value
-    importlib.import_module("luciole.ir.shown").show_with(_html_of)
+    importlib.import_module("luciole.ir.shown").show_with(_html_of, _text_of)
     return value
 
 
@@ -111,6 +130,12 @@ def _html_of(shown: object) -> str | None:
     """Draw an object for a notebook: what can draw is found by name then, as programs are."""
     html: str | None = importlib.import_module("luciole.drawing.notebook").html_of(shown)
     return html
+
+
+def _text_of(graph: object) -> str:
+    """Write a graph's operators, one a line."""
+    text: str = importlib.import_module("luciole.ir.text.ssa").show(graph)
+    return text.rstrip("\n")
 
 
 def _kernels() -> Computing:

@@ -18,7 +18,7 @@ from luciole.compiler.targets import NATIVE, PORTABLE
 from luciole.exporters import save, to_bytes
 from luciole.files import write_files
 from luciole.implanting import read_ranges
-from luciole.importers import from_bytes, load
+from luciole.importers import as_model, from_bytes, load
 from luciole.interpreter.records import Data, Track, records_of
 from luciole.ir import Array, Model
 from luciole.ir.passes.canonical.unroll_unidirseqlstm import unroll_unidirseqlstm, whole_lstms
@@ -77,7 +77,7 @@ def compile(  # what the program is called
     "class". Raises UnsupportedError that lists operators without a C form, and LucioleError for
     choices that do not suit the model.
     """
-    opened = _opened(model)
+    opened = as_model(model)
     transforms = [preprocess] * len(opened.graph.inputs)
     target = target or (NATIVE if library else PORTABLE)
     options = CompileOptions(name, input, output, transforms, "", target, arena)
@@ -187,7 +187,7 @@ def _quantized(
     proof: bool,
     track: Track | None,
 ) -> Result:
-    model = _opened(model)
+    model = as_model(model)
     samples, others = (_given(model, each) for each in (data, judges))
     result = quantized(Task(model, samples, labels, track, others, proof, metric), options)
     _warn(result, model, options)
@@ -207,10 +207,6 @@ def _options(options: Options | None, parameters: Mapping[str, object]) -> Optio
     if options is not None and choices:
         raise TypeError(f"give options or keywords, not both: {', '.join(sorted(choices))}")
     return options or options_for(choices)
-
-
-def _opened(model: Path_ | Model) -> Model:
-    return model if isinstance(model, Model) else load(model)
 
 
 def _warn(result: Result, model: Model, options: Options) -> None:
@@ -255,7 +251,7 @@ def sensitivity(
     choices = dict(locals())
     if options is None and scheme is None:
         choices["scheme"] = "int8"
-    chosen, model = _options(options, choices), _opened(model)
+    chosen, model = _options(options, choices), as_model(model)
     if not isinstance(chosen, UniformOptions):
         raise lquantizer.QuantizeError("sensitivity is of uniform integers: give their scheme")
     if data is None and chosen.takes_data:
@@ -287,7 +283,7 @@ def search(
     goes. Raises QuantizeError when nothing qualifies, the data cannot be
     used, and for a folder with another search, InputError as ``quantize`` does.
     """
-    opened, chosen = _opened(model), _finished(options, finish)
+    opened, chosen = as_model(model), _finished(options, finish)
     records = records_of(opened.graph, data)
     folder = Path(output)
     if not isinstance(chosen, SeedOptions):
@@ -342,7 +338,7 @@ def simulate(model: Path_ | Model) -> Result:
 
     Raises QuantizeError where no operator computes with integers.
     """
-    model = _opened(model)
+    model = as_model(model)
     return converted(lquantizer.simulate(model), model)
 
 
@@ -352,7 +348,7 @@ def requantize(model: Path_ | Model, to: str) -> Result:
     The report's warnings say which weights had to be rounded again, and which operators stay as
     they are between two QUANTIZE. Raises QuantizeError where there is nothing to change.
     """
-    model = _opened(model)
+    model = as_model(model)
     return converted(lquantizer.requantize(model, to), model)
 
 
@@ -393,7 +389,7 @@ def finetune(
 
     begun, known, learned_from = _trained(student)
     model = begun.model if isinstance(begun, Rounded) else begun
-    original = _opened(teacher)
+    original = as_model(teacher)
     others = _given(model, judges)
     task = Task(model, _given(model, data), labels, track, others, proof, _metric(metric))
     split = parted(task, learned_from)
@@ -442,4 +438,4 @@ def _trained(
     """
     if isinstance(student, Result):
         return student.rounded or student.model, student.latents, student.learned_from
-    return _opened(student), None, frozenset()
+    return as_model(student), None, frozenset()

@@ -12,7 +12,7 @@ from typing import Any
 from luciole.exporters import to_bytes
 from luciole.exporters.writer import writer_of
 from luciole.files import write_files
-from luciole.importers import load
+from luciole.importers import as_model, load
 from luciole.importers.reader import file_bytes
 from luciole.interpreter.chain import Chain
 from luciole.ir import Graph, LucioleError, Model, Shape
@@ -47,7 +47,7 @@ def extract(
     chosen, for a tensor of no such name, and where a variable's state would be split.
     """
     return extracting.extract(
-        _opened(model), numbers=numbers, names=names, kinds=kinds, start=start, end=end
+        as_model(model), numbers=numbers, names=names, kinds=kinds, start=start, end=end
     )
 
 
@@ -57,7 +57,7 @@ def cut(model: Path_ | Model, *, outputs: Sequence[str] = (), inputs: Sequence[s
     output needs go. Raises LucioleError for a tensor that cannot be an end, for one of no such
     name, and where a variable's state would be split.
     """
-    return cutting.cut(_opened(model), outputs=outputs, inputs=inputs)
+    return cutting.cut(as_model(model), outputs=outputs, inputs=inputs)
 
 
 def resize(model: Path_ | Model, shapes: Mapping[str, Sequence[int | None]]) -> Model:
@@ -66,7 +66,7 @@ def resize(model: Path_ | Model, shapes: Mapping[str, Sequence[int | None]]) -> 
     them, and LucioleError for a tensor that is no input.
     """
     exact: dict[str, Shape] = {name: tuple(shape) for name, shape in shapes.items()}
-    return resizing.resize(_opened(model), exact)
+    return resizing.resize(as_model(model), exact)
 
 
 def split(model: Path_ | Model, at: str | Sequence[str]) -> Parts:
@@ -74,7 +74,7 @@ def split(model: Path_ | Model, at: str | Sequence[str]) -> Parts:
     so on, and the rest. ``luciole.run`` takes the parts as it takes a model. Raises LucioleError
     for a tensor that parts nothing, and where a variable's state would be split.
     """
-    whole = _opened(model)
+    whole = as_model(model)
     models = splitting.split(whole, [at] if isinstance(at, str) else at)
     inputs, outputs = ([v.name for v in side] for side in (whole.graph.inputs, whole.graph.outputs))
     return Parts(models, inputs, outputs)
@@ -137,10 +137,6 @@ class Parts:
         if not files:
             raise FormatError(f'{place.name}: "parts" is a list of at least one part')
         return cls([load(file) for file in files], inputs, outputs)
-
-
-def _opened(model: Path_ | Model) -> Model:
-    return model if isinstance(model, Model) else load(model)
 
 
 def _described(file: str, inputs: Sequence[str], outputs: Sequence[str]) -> dict[str, Any]:

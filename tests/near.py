@@ -34,7 +34,7 @@ ABOUT = {
     "benchmarks/": ("tests/test_benchmarks.py",),
     "docs/": ("tests/test_docs.py", "tests/test_site.py"),
     "examples/": ("tests/test_docs.py",),
-    "luciole/tools/view/page/": ("tests/tools/view/test_server.py",),
+    "luciole/drawing/page/": ("tests/tools/view/test_server.py",),
     "mkdocs.yml": ("tests/test_site.py",),
     "setup.cfg": ("tests/test_supply_chain.py",),
     "CHANGELOG.md": ("tests/test_docs.py",),

@@ -62,7 +62,7 @@ class Subject:
     notes: Mapping[str, str] = field(default_factory=dict)
 
 
-def document(subjects: list[Subject], blobs: Blobs) -> Json:
+def document(subjects: Sequence[Subject], blobs: Blobs) -> Json:
     """Describe one model, or two to compare: graphs, tensors, drawings, colours. Arrays go to
     ``blobs``.
     """

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from luciole.importers.circle.model import from_bytes, import_model
-    from luciole.importers.files import load, load_with_findings
+    from luciole.importers.files import as_model, load, load_with_findings
 
-__all__ = ["from_bytes", "import_model", "load", "load_with_findings"]
+__all__ = ["as_model", "from_bytes", "import_model", "load", "load_with_findings"]
 
 _HOME = {
+    "as_model": "luciole.importers.files",
     "from_bytes": "luciole.importers.circle.model",
     "import_model": "luciole.importers.circle.model",
     "load": "luciole.importers.files",

@@ -10,15 +10,16 @@ from numpy.typing import ArrayLike
 
 from luciole.importers.extents import Settled
 from luciole.importers.imported import Imported
-from luciole.importers.reader import named, reader_of
+from luciole.importers.reader import named, reader_of, reader_of_bytes
 from luciole.ir import Model
+from luciole.ir.errors import FormatError
 from luciole.ir.findings import Finding
 
 Path_ = str | os.PathLike[str]
 
 
 def load(
-    path: Path_,
+    path: Path_ | bytes,
     batch: int | None = None,
     *,
     shapes: Mapping[str, Sequence[int | None]] | None = None,
@@ -26,7 +27,8 @@ def load(
     constants: Mapping[str, ArrayLike] | None = None,
     unroll: bool = False,
 ) -> Model:
-    """Load a model from a file or folder of any kind that ``luciole.importers`` reads.
+    """Load a model from a file or folder of any kind that ``luciole.importers`` reads, or from the
+    bytes of a file whose constants are all inside.
 
     The content decides. Inputs whose first extent is open get that of ``batch``; ``shapes`` settle
     open extents by input (None for one that stays open), ``dims`` by the names that ONNX files give
@@ -40,9 +42,26 @@ def load(
     operators do not take them.
     """
     settled = Settled(batch, shapes or {}, dims or {}, constants or {})
+    if isinstance(path, bytes | bytearray | memoryview):
+        return _of_bytes(bytes(path), settled, unroll).sound()
     imported = read(path, settled, unroll=unroll)
     with named(Path(path)):
         return imported.sound()
+
+
+def _of_bytes(data: bytes, settled: Settled, unroll: bool) -> Imported:
+    """Read a file's bytes. Raises what ``load`` does, and FormatError for kinds that are only read
+    from files.
+    """
+    reader = reader_of_bytes(data, "these bytes")
+    if unroll:
+        raise FormatError("only recurrent layers of Keras files can be unrolled")
+    return reader.read_bytes_for(data, settled)
+
+
+def as_model(model: Path_ | bytes | Model) -> Model:
+    """Return a model as it is, or load that of a path or of a file's bytes."""
+    return model if isinstance(model, Model) else load(model)
 
 
 def load_with_findings(path: Path_) -> tuple[Model, list[Finding]]:

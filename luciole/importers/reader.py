@@ -86,6 +86,12 @@ class ModelReader(ABC):
         """Read a file's bytes. Raises FormatError for kinds that are only read from files."""
         raise FormatError(f"{listed(self.forms)} is read by its path, not from bytes")
 
+    def read_bytes_for(self, data: bytes, settled: Settled) -> Imported:
+        """Read a file's bytes, with what is settled of its inputs. Raises what ``extents.settle``
+        does.
+        """
+        return with_inputs(self.read_bytes(data), settled)
+
 
 def with_inputs(imported: Imported, settled: Settled) -> Imported:
     """Give the inputs of a model that was read what is settled of them. Raises what

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from luciole.interpreter.answers import scores_classes
+from luciole.interpreter.comparison import Comparison, TensorErrors
 from luciole.interpreter.errors import InputError
 from luciole.interpreter.interpreter import Interpreter
-from luciole.interpreter.metrics import ErrorSums, Measures, Range, top_k_match
+from luciole.interpreter.metrics import ErrorSums, top_k_match
 from luciole.interpreter.observe import Observer
 from luciole.interpreter.records import BATCH, Progress, Records, batch_size, run_records
 from luciole.ir import Array, Graph, Model, TensorType, Value
@@ -32,31 +32,6 @@ Pair = tuple[Value, Value]
 
 _MOST_BYTES = 64_000_000
 """Bytes of compared tensors in a batch."""
-
-
-@dataclass
-class TensorErrors:
-    """One tensor of both models: its name in the first one, the kinds of the operators that compute
-    it, the distance, and for outputs how often the largest elements are the same (by their number).
-    """
-
-    name: str
-    kinds: tuple[str, str]
-    measures: Measures
-    ranges: dict[str, Range]
-    top: dict[int, float] = field(default_factory=dict)
-
-
-@dataclass
-class Comparison:
-    """All compared tensors in the order in which the first model computes them, its outputs, and
-    the computed tensors of each model that the other one has not.
-    """
-
-    records: int
-    layers: list[TensorErrors]
-    outputs: list[TensorErrors]
-    unmatched: tuple[list[str], list[str]]
 
 
 def compare(

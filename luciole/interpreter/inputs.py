@@ -8,10 +8,16 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
+from luciole.interpreter.affine import as_input
 from luciole.interpreter.errors import InputError
 from luciole.ir import Array, Graph, LucioleError, ShapeError, TensorType, Value, strings
+from luciole.ir.dtypes import NUMPY
 from luciole.ir.names import Way, called
+from luciole.ir.quantization import affine_of
 from luciole.ir.value import compatible, shape_text
+
+_NUMBERS = "biufcV"
+"""Kinds of NumPy's types that tensors hold; the last are those of bfloat16 and float8."""
 
 
 def as_array(value: Value, contents: Any) -> Array:
@@ -24,6 +30,35 @@ def as_array(value: Value, contents: Any) -> Array:
         return strings.given(contents)
     except (TypeError, ValueError) as error:
         raise InputError(f"Cannot set tensor {called(value)!r} of STRING: {error}") from None
+
+
+def as_numbers(value: Value, contents: Any) -> Array:
+    """Take a caller's contents of an input as NumPy would: real numbers become what it stores, and
+    Python's own numbers and lists get its type where nothing is lost by that but digits.
+    """
+    if value.dtype == TensorType.STRING:
+        return as_array(value, contents)
+    try:
+        array = np.asarray(contents)
+    except ValueError as error:
+        raise InputError(f"input {called(value)!r}: {error}") from None
+    if array.dtype.kind not in _NUMBERS:
+        kind = type(contents).__name__ if array.dtype == object else str(array.dtype)
+        raise InputError(f"input {called(value)!r}: an array of numbers is needed, found {kind}")
+    own = NUMPY.get(value.dtype)
+    if own is not None and not hasattr(contents, "dtype") and affine_of(value) is None:
+        return _as_type(value, array, np.dtype(own))
+    return as_input(value, array)
+
+
+def _as_type(value: Value, array: Array, own: np.dtype[Any]) -> Array:
+    """Convert numbers that are in no array to an input's type; those that it cannot hold are left
+    to ``check_fits``.
+    """
+    converted = array.astype(own) if np.can_cast(array.dtype, own, "same_kind") else array
+    if own.kind in "iu" and not np.array_equal(converted, array):
+        raise InputError(f"input {called(value)!r}: {own} does not hold all of the numbers")
+    return converted
 
 
 def check_fits(number: int, tensor: Value, array: Array, target: Array) -> None:

@@ -16,6 +16,7 @@ from luciole.interpreter.ends import Ends, ends_by_name, ends_text, lasting_arra
 from luciole.interpreter.errors import InputError
 from luciole.interpreter.inputs import (
     as_array,
+    as_numbers,
     call_by_names,
     check_fits,
     inputs_by_name,
@@ -295,9 +296,11 @@ class Interpreter(Uncopied):
     def run(self, inputs: Mapping[str, Any] | Any) -> dict[str, Array]:
         """Run the model on arrays by input name (one array alone for a model with one input).
 
-        Inputs are resized where their shapes differ from the last run. Returns the outputs by name:
-        by a signature's names where the inputs came by those, else by the tensors' own.
-        Raises InputError for names, types or shapes that the model does not take, and BusyError
+        Lists, numbers and float64 will do: real numbers become what an input stores, quantized
+        where it is, as ``luciole.run`` and the programs have it. Inputs are resized where their
+        shapes differ from the last run. Returns the outputs by name: by a signature's names where
+        the inputs came by those, else by the tensors' own. Raises InputError for names, types or
+        shapes that the model does not take, and BusyError
         while it runs already.
         """
         named = inputs_by_name(inputs, self.graph)
@@ -356,7 +359,7 @@ class Interpreter(Uncopied):
         """Set the inputs to a caller's arrays."""
         by_name = inputs_by_name(inputs, self.graph)
         named = zip(call_by_names(by_name, self._calls).inputs, self.graph.inputs, strict=True)
-        arrays = [as_array(value, by_name[name]) for name, value in named]
+        arrays = [as_numbers(value, by_name[name]) for name, value in named]
         for number, array in zip(self._inputs, arrays, strict=True):
             place = self._places.get(number)
             if place is None or place.shape != array.shape:

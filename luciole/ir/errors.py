@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from luciole.schema.errors import FormatError, LucioleError
+from luciole.schema.errors import ChoiceError, FormatError, LucioleError
 from luciole.schema.printable import printable
 
 __all__ = [
     "SLIPS",
+    "ChoiceError",
     "DefinitionError",
     "FormatError",
     "GraphError",

@@ -12,7 +12,7 @@ from luciole.ir.fields import for_graphs
 from luciole.ir.flat import FlatGraph, flat_graph, restore_graph
 from luciole.ir.members import Members
 from luciole.ir.op import Op
-from luciole.ir.shown import Shown
+from luciole.ir.shown import Shown, Written
 from luciole.ir.value import Buffer, Producer, Shape, Value
 from luciole.schema.enums import TensorType
 from luciole.schema.printable import quoted
@@ -134,7 +134,7 @@ class Model(Shown):
         return copy
 
 
-class Graph:
+class Graph(Written):
     """One function: inputs, outputs, and operators in the order in which they run.
 
     ``values`` are all tensors in file order, used or not; a value's place there is its tensor

@@ -18,6 +18,7 @@ from luciole.ir.graph import all_ops
 from luciole.ir.names import short_names
 from luciole.ir.shown import Shown
 from luciole.ir.text.common import one_line
+from luciole.ir.text.table import aligned
 from luciole.lquantizer.proof import Proof, Verdict
 
 LONGEST_NAME = 48
@@ -127,6 +128,13 @@ class Report(Shown):
         done = sum(layer.skipped is None for layer in self.layers)
         size = f"{self.bytes_before:,} -> {self.bytes_after:,} bytes"
         return f"<Report: {done} of {len(self.layers)} layers quantized, {size}>"
+
+    def __str__(self) -> str:
+        lines = [repr(self), *aligned(self.rows())]
+        for reason, names in self.left_alone().items():
+            lines.append(f"left alone: {', '.join(names)}: {reason}")
+        lines += [f"warning: {text}" for text in self.warnings]
+        return "\n".join([*lines, *(self.proof.lines() if self.proof else ())])
 
     def to_json(self) -> dict[str, Any]:
         """Turn the report into plain JSON values."""

@@ -16,3 +16,7 @@ class LucioleError(Exception):
 
 class FormatError(LucioleError, ValueError):
     """The bytes are not a model file, or are damaged."""
+
+
+class ChoiceError(LucioleError):
+    """Choices of the caller do not go together, or with the model that they are of."""

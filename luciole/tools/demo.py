@@ -151,15 +151,17 @@ def _rows(
 ) -> list[dict[str, Any]]:
     """Write one row for each file as it was written: it is read again before it is judged."""
     from luciole.importers import load
+    from luciole.interpreter.evaluation import answers_of, share_right
     from luciole.tools.common.timing import interleaved_medians
-    from luciole.tools.data.answers import answers_of, share_right
 
     labels = subject.test.labels
     assert labels is not None, "both data sets have labels"
     written = [load(file) for file in files]
     shares = []
     for row, model in zip(models, written, strict=True):
-        answers = answers_of(model, subject.test, track(f"{row}: accuracy", subject.test.count))
+        answers = answers_of(
+            model, subject.test.records, track(f"{row}: accuracy", subject.test.count)
+        )
         shares.append(share_right(answers, labels))
     times = interleaved_medians([_invocation(model, subject) for model in written])
     return [

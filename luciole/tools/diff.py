@@ -24,7 +24,7 @@ from luciole.tools.common.command import (
 )
 
 if TYPE_CHECKING:
-    from luciole.interpreter.compare import Comparison
+    from luciole.interpreter.comparison import Comparison
 
 RANKS = ("relative", "mpeir", "mse", "mae", "tae", "srmse", "largest")
 VISQ = ("mpeir", "mse", "tae", "srmse")

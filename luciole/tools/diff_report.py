@@ -10,10 +10,16 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from luciole.interpreter.compare import Comparison, TensorErrors
-from luciole.interpreter.metrics import Measures
-from luciole.ir.names import is_stripped, short_names
+from luciole.interpreter.comparison import (
+    Comparison,
+    TensorErrors,
+    cosine_text,
+    size_of,
+    snr_text,
+)
+from luciole.ir.names import short_names
 from luciole.ir.text.common import one_line
+from luciole.ir.text.table import number_text, percent_text
 from luciole.tools.common import console
 
 _COLOURS = (
@@ -31,20 +37,7 @@ _BAR = {True: 20, False: 10}
 
 def as_json(comparison: Comparison, first: str, second: str) -> dict[str, Any]:
     """Turn everything into JSON values. Measures without a value are null."""
-    return {
-        "first": first,
-        "second": second,
-        "records": comparison.records,
-        "layers": [_row(errors) for errors in comparison.layers],
-        "outputs": [_row(errors) for errors in comparison.outputs],
-        "unmatched": {"first": comparison.unmatched[0], "second": comparison.unmatched[1]},
-    }
-
-
-def _row(errors: TensorErrors) -> dict[str, Any]:
-    top = {f"top{k}_match": share for k, share in errors.top.items()}
-    kinds = {"kind": errors.kinds[0], "second_kind": errors.kinds[1]}
-    return {"name": errors.name, **kinds, **errors.measures.as_dict(), **top}
+    return {"first": first, "second": second, **comparison.to_json()}
 
 
 def as_visq(comparison: Comparison, metric: str, first: str) -> dict[str, Any]:
@@ -115,33 +108,27 @@ def _measure_line(errors: TensorErrors, name: str) -> str:
 def print_report(comparison: Comparison, by: str, in_order: bool, top: int | None) -> None:
     """Print layers with a bar each, the worst first, then the outputs."""
     short = short_names(e.name for e in comparison.layers)
-    layers = (
-        comparison.layers if in_order else sorted(comparison.layers, key=lambda e: -_size(e, by))
-    )
+    layers = comparison.layers if in_order else comparison.ranked(by)
     shown = layers if top is None else layers[:top]
     left_out = f", the {len(shown)} worst" if len(shown) < len(layers) else ""
     console.show(f"{len(layers)} layers over {comparison.records} records{left_out}")
     if shown:
         console.print_table(console.fitted(_layer_rows(shown, by, short)), styles=_STYLES)
     console.show()
-    console.print_table(console.fitted(_output_rows(comparison.outputs)))
-    _print_unmatched(comparison.unmatched)
-
-
-def _size(errors: TensorErrors, by: str) -> float:
-    value = errors.measures.as_dict()[by]
-    return -1.0 if value is None else value
+    console.print_table(console.fitted(comparison.output_rows()))
+    for line in comparison.unmatched_lines():
+        console.show(line)
 
 
 def _layer_rows(
     layers: Sequence[TensorErrors], by: str, short: Mapping[str, str]
 ) -> list[tuple[str, ...]]:
     wide = console.columns() >= _NARROW
-    most = max((_size(e, by) for e in layers), default=0.0)
+    most = max((size_of(e, by) for e in layers), default=0.0)
     heading = ("layer", "operator", by, "", "SNR", "cosine")
     rows = [heading + (("MPEIR", "MSE") if wide else ())]
     for e in layers:
-        share = _size(e, by) / most if most > 0 else 0.0
+        share = size_of(e, by) / most if most > 0 else 0.0
         rows.append((one_line(short[e.name]), *_layer_cells(e, by, share, wide)))
     return rows
 
@@ -150,51 +137,17 @@ def _layer_cells(errors: TensorErrors, by: str, share: float, wide: bool) -> tup
     m = errors.measures
     cells = (
         _kinds(errors, wide),
-        _percent(m.relative) if by == "relative" else _number(m.as_dict()[by]),
+        percent_text(m.relative) if by == "relative" else number_text(m.as_dict()[by]),
         bar(share, _BAR[wide]),
-        _snr(m),
-        "-" if m.cosine is None else f"{m.cosine:.4f}",
+        snr_text(m),
+        cosine_text(m),
     )
-    return cells + ((_number(m.mpeir), _number(m.mse)) if wide else ())
+    return cells + ((number_text(m.mpeir), number_text(m.mse)) if wide else ())
 
 
 def _kinds(errors: TensorErrors, wide: bool) -> str:
     first, second = errors.kinds
     return first if first == second or not wide else f"{first} > {second}"
-
-
-def _output_rows(outputs: Sequence[TensorErrors]) -> list[tuple[str, ...]]:
-    tops = sorted({k for e in outputs for k in e.top})
-    heading = ("output", *(f"top-{k}" for k in tops), "MAE", "MAPE", "MPEIR", "MSE", "SNR")
-    rows = [heading]
-    for e in outputs:
-        m = e.measures
-        shares = (_percent(e.top.get(k)) for k in tops)
-        rows.append(
-            (
-                one_line(e.name),
-                *shares,
-                _number(m.mae),
-                "-" if m.mape is None else f"{m.mape:.4g} %",
-                _number(m.mpeir),
-                _number(m.mse),
-                _snr(m),
-            )
-        )
-    return rows
-
-
-def _print_unmatched(unmatched: tuple[list[str], list[str]]) -> None:
-    short = short_names([*unmatched[0], *unmatched[1]])
-    for which, all_names in zip(("first", "second"), unmatched, strict=True):
-        names = [name for name in all_names if not is_stripped(name)]
-        if len(names) < len(all_names):
-            count = len(all_names) - len(names)
-            console.show(f"the {which} model's names were taken off: {count} tensors have no pair")
-        if names:
-            listed = ", ".join(console.shortened(short[name], 40) for name in names[:3])
-            rest = f" and {len(names) - 3} more" if len(names) > 3 else ""
-            console.show(f"only in the {which} model: {listed}{rest}")
 
 
 def bar(share: float, width: int) -> str:
@@ -207,17 +160,3 @@ def bar(share: float, width: int) -> str:
     except UnicodeEncodeError:
         return "#" * math.ceil(share * width)
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8]
-
-
-def _snr(measures: Measures) -> str:
-    if measures.snr_db is None:
-        return "exact" if measures.mse == 0 else "-"
-    return f"{measures.snr_db:.1f} dB"
-
-
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.2f} %"
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3g}"

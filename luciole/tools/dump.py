@@ -6,6 +6,7 @@ circle-operator and circle-tensordump say.
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -85,10 +86,12 @@ def _everything(imported: Imported, arguments: argparse.Namespace) -> None:
 
 
 def _view(model: Model, arguments: argparse.Namespace) -> None:
+    from luciole.ir.text.summary import summary
     from luciole.tools import dump_summary, dump_views
 
     if arguments.view == "summary":
-        page = dump_summary.summary(model, arguments.model)
+        name = arguments.model
+        page = summary(model, name, os.path.getsize(name) if os.path.isfile(name) else None)
         if arguments.json:
             console.print_json(page.as_json())
         else:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from luciole.tools.common import console
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from luciole.interpreter import Interpreter
-    from luciole.ir import Array, Model, Value
+    from luciole.ir import Model
+    from luciole.judging import Evaluation
     from luciole.tools.data import Data
 
 
@@ -68,94 +67,52 @@ def _add_records(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    return _run_classes(arguments) if arguments.metric is None else _run_metric(arguments)
-
-
-def _run_metric(arguments: argparse.Namespace) -> int:
-    """Measure a model, and another one beside it, by a metric of the user's own: by labels, or else
-    by the other model's outputs.
-    """
+    """Count right and equal answers, or measure by a metric of the user's own."""
     from luciole.importers import load
-    from luciole.lquantizer.judging.judge import Judge
-    from luciole.lquantizer.judging.records import Judges
+    from luciole.judging import evaluate
     from luciole.tools.proving.options import asked_metric
 
-    if arguments.per_class or arguments.output:
+    if arguments.metric and (arguments.per_class or arguments.output):
         raise UsageError("--metric judges all outputs: leave --per-class and --output out")
     metric, model = asked_metric(arguments), load(arguments.model)
-    data = _data(arguments, model)
     other = load(arguments.against) if arguments.against else None
-    if data.labels is None and other is None:
-        raise UsageError("--metric needs --labels, or --against a model whose outputs are right")
-    begun = time.perf_counter()
-    judges = Judges(data.records, "", data.labels)
-    figures: dict[str, Any] = {"name": arguments.metric, "figure": None, "against": None}
-    if data.labels is not None:
-        judge = Judge(model, judges, metric)
-        figures["figure"] = judge.before
-        figures["against"] = None if other is None else judge.measured(other).file
-    elif other is not None:
-        records = for_other(data, model, other).records
-        figures["figure"] = Judge(other, Judges(records), metric).measured(model).file
-    seconds = time.perf_counter() - begun
-    _print_metric(figures, data.count, seconds, arguments)
-    return FINE
-
-
-def _print_metric(
-    figures: dict[str, Any], records: int, seconds: float, arguments: argparse.Namespace
-) -> None:
-    if arguments.json:
-        told = {"model": arguments.model, "records": records, "metric": figures}
-        console.print_json({**told, "seconds": seconds})
-        return
-    name = arguments.metric.rpartition(":")[2]
-    against = figures["against"]
-    by = f" by the outputs of {arguments.against}" if arguments.against and against is None else ""
-    console.show(f"records    {records}")
-    console.show(f"{name:10} {figures['figure']:.6g}{by}")
-    if against is not None:
-        console.show(f"{name:10} {against:.6g} of {arguments.against}")
-    console.show(f"time       {seconds:.2f} s")
-
-
-def _run_classes(arguments: argparse.Namespace) -> int:
-    """Count right and equal answers."""
-    from luciole.importers import load
-    from luciole.tools.confusion import confusion_of
-    from luciole.tools.data.answers import judged_outputs, named_outputs
-
-    model = load(arguments.model)
-    outputs = named_outputs(model.graph, arguments.output)
     data = _data(arguments, model)
-    subject = _Subject.begin(model, data)
-    judged = judged_outputs(outputs, subject.numbers, data.first(subject.count).labels)
-    if arguments.per_class and len(judged) > 1:
-        raise UsageError("--per-class tells the classes of one output: --output NAME says which")
-    answers, seconds = subject.answers(judged, "records", arguments.json)
-    others = _other_answers(arguments, model, data, judged) if arguments.against else None
-    if data.labels is None and not arguments.against:
+    if data.labels is None and other is None:
+        if metric is not None:
+            raise UsageError(
+                "--metric needs --labels, or --against a model whose outputs are right"
+            )
         console.say("note: the data has no labels, so nothing is counted: --labels gives them")
-    rows = _figures(judged, answers, data, others)
-    confusion = None
-    if data.labels is not None and len(judged) == 1:
-        confusion = confusion_of(data.labels.reshape(-1), answers[0].reshape(-1))
-    _print(_summary(arguments.model, data.count, rows, seconds), confusion, arguments)
+    with console.tracked(arguments.json) as track:
+        evaluation = evaluate(
+            model,
+            data.records,
+            data.labels,
+            against=other,
+            output=arguments.output,
+            metric=metric,
+            track=track,
+        )
+    if metric is not None:
+        _print_metric(evaluation, arguments)
+    else:
+        _print(evaluation, _confusion(evaluation, data, arguments), arguments)
     return FINE
 
 
-def _summary(
-    model: str, records: int, rows: list[dict[str, Any]], seconds: float
-) -> dict[str, Any]:
-    alone = rows[0] if len(rows) == 1 else {"top1": None, "agreement": None}
-    return {
-        "model": model,
-        "records": records,
-        "top1": alone["top1"],
-        "agreement": alone["agreement"],
-        "outputs": rows,
-        "seconds": seconds,
-    }
+def _confusion(
+    evaluation: Evaluation, data: Data, arguments: argparse.Namespace
+) -> NDArray[np.int64] | None:
+    """Count the answers of an output alone, class by class. Raises UsageError where --per-class
+    asks for that of several.
+    """
+    from luciole.tools.confusion import confusion_of
+
+    if len(evaluation.outputs) == 1 and data.labels is not None:
+        return confusion_of(data.labels.reshape(-1), evaluation.outputs[0].answers.reshape(-1))
+    if arguments.per_class:
+        raise UsageError("--per-class tells the classes of one output: --output NAME says which")
+    return None
 
 
 def _data(arguments: argparse.Namespace, model: Model) -> Data:
@@ -169,98 +126,43 @@ def _data(arguments: argparse.Namespace, model: Model) -> Data:
     return data
 
 
-@dataclass
-class _Subject:
-    """A model, the records that it answers, and the numbers of its outputs for the first ones."""
-
-    interpreter: Interpreter
-    data: Data
-    batch: int
-    numbers: dict[str, Array]
-
-    @classmethod
-    def begin(cls, model: Model, data: Data) -> _Subject:
-        """Run a batch of each size, so that nothing is compiled later."""
-        from luciole.interpreter import Interpreter
-        from luciole.interpreter.records import batch_size, outputs_of
-
-        interpreter = Interpreter(model)
-        size = batch_size(interpreter, data.records)
-        first = data.first(size + data.count % size)
-        return cls(interpreter, data, size, outputs_of(interpreter, first.records, batch=size))
-
-    @property
-    def count(self) -> int:
-        """The first records whose numbers are known."""
-        return len(next(iter(self.numbers.values())))
-
-    def answers(
-        self, outputs: Sequence[Value], what: str, quiet: bool
-    ) -> tuple[list[Array], float]:
-        """Find the answers of each output under a progress bar, and how many seconds they took."""
-        from luciole.tools.data.answers import all_answers
-
-        with console.tracked(quiet) as track:
-            progress, begun = track(what, self.data.count), time.perf_counter()
-            answers = all_answers(self.interpreter, self.data, outputs, self.batch, progress)
-            return answers, time.perf_counter() - begun
+def _print_metric(evaluation: Evaluation, arguments: argparse.Namespace) -> None:
+    figure, against = evaluation.metric, evaluation.metric_against
+    if arguments.json:
+        told = {"model": arguments.model, "records": evaluation.records}
+        metric = {"name": arguments.metric, "figure": figure, "against": against}
+        console.print_json({**told, "metric": metric, "seconds": evaluation.seconds})
+        return
+    name = arguments.metric.rpartition(":")[2]
+    by = f" by the outputs of {arguments.against}" if arguments.against and against is None else ""
+    console.show(f"records    {evaluation.records}")
+    console.show(f"{name:10} {figure:.6g}{by}")
+    if against is not None:
+        console.show(f"{name:10} {against:.6g} of {arguments.against}")
+    console.show(f"time       {evaluation.seconds:.2f} s")
 
 
-def _other_answers(
-    arguments: argparse.Namespace, model: Model, data: Data, judged: list[Value]
-) -> list[Array]:
-    """Compute the answers of the model of --against to the same records."""
-    from luciole.importers import load
-
-    other = load(arguments.against)
-    same = [other.graph.outputs[n] for n in _places(model, judged, other)]
-    subject = _Subject.begin(other, for_other(data, model, other))
-    return subject.answers(same, "against", arguments.json)[0]
-
-
-def _places(model: Model, judged: list[Value], other: Model) -> list[int]:
-    """Find which outputs of another model stand for those judged; UsageError without them."""
-    places = [model.graph.outputs.index(v) for v in judged]
-    count = len(other.graph.outputs)
-    if max(places) >= count:
-        raise UsageError(f"the other model has {count} outputs, number {max(places)} is judged")
-    return places
-
-
-def _figures(
-    judged: list[Value], answers: list[Array], data: Data, others: list[Array] | None
-) -> list[dict[str, Any]]:
-    """Count, for each output, the shares of right and of equal answers."""
-    from luciole.ir.names import called
-    from luciole.tools.data.answers import share_equal, share_right
-
-    labels = data.labels
-    return [
-        {
-            "output": called(value),
-            "top1": None if labels is None else share_right(array, labels),
-            "agreement": None if others is None else share_equal(array, others[n]),
-        }
-        for n, (value, array) in enumerate(zip(judged, answers, strict=True))
+def _summary(evaluation: Evaluation, model: str) -> dict[str, Any]:
+    rows = [
+        {"output": row.output, "top1": row.top1, "agreement": row.agreement}
+        for row in evaluation.outputs
     ]
-
-
-def for_other(data: Data, model: Model, other: Model) -> Data:
-    """Turn a model's records into what another one takes: under its names, quantized or real."""
-    from luciole.interpreter.compare import second_inputs
-    from luciole.tools.data import Data
-
-    count = len(other.graph.inputs)
-    if count != len(data.records):
-        raise UsageError(f"the other model has {count} inputs, the data {len(data.records)}")
-    return Data(dict(second_inputs(model.graph, other.graph, data.records)), data.labels)
+    return {
+        "model": model,
+        "records": evaluation.records,
+        "top1": evaluation.top1,
+        "agreement": evaluation.agreement,
+        "outputs": rows,
+        "seconds": evaluation.seconds,
+    }
 
 
 def _print(
-    figures: dict[str, Any], confusion: NDArray[np.int64] | None, arguments: argparse.Namespace
+    evaluation: Evaluation, confusion: NDArray[np.int64] | None, arguments: argparse.Namespace
 ) -> None:
     from luciole.tools.confusion import class_figures
 
+    figures = _summary(evaluation, arguments.model)
     if arguments.json:
         matrix = None if confusion is None else confusion.tolist()
         classes = None if confusion is None else [asdict(c) for c in class_figures(confusion)]

@@ -49,6 +49,12 @@ class OnnxReader(ModelReader):
 
         return model.from_bytes(data)
 
+    def read_bytes_for(self, data: bytes, settled: Settled) -> Imported:
+        """Read a file's bytes, whose inputs get extents before nodes are imported."""
+        from luciole.importers.onnx import model
+
+        return model.from_bytes(data, settled)
+
 
 def _fields(start: bytes) -> Iterator[bool]:
     """Walk over the fields that a message starts with: whether each may stand in a model."""

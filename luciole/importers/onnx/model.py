@@ -64,9 +64,9 @@ def load(path: Path, settled: Settled | None = None) -> Imported:
         raise FormatError(f"{path.name}: {error}") from None
 
 
-def from_bytes(data: bytes) -> Imported:
+def from_bytes(data: bytes, settled: Settled | None = None) -> Imported:
     """Import a file's bytes. Raises what ``load`` does; constants in other files are refused."""
-    return _imported(_parsed(data), None, len(data))
+    return _imported(_parsed(data), None, len(data), settled=settled)
 
 
 def from_proto(proto: ModelProto, constants: Mapping[str, Array] | None = None) -> Model:

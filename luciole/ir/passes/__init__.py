@@ -22,4 +22,4 @@ def run_passes(graph: Graph, passes: Sequence[Pass]) -> bool:
         if not any(changes):
             return changed
         changed = True
-    raise GraphError(f"{graph}: the passes still change it after {_MOST_ROUNDS} rounds")
+    raise GraphError(f"{graph!r}: the passes still change it after {_MOST_ROUNDS} rounds")

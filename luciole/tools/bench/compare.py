@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from luciole.interpreter.answers import answers_of, scores_classes
+from luciole.interpreter.evaluation import share_right
 from luciole.interpreter.records import Progress
 from luciole.ir import Array, Graph
 from luciole.ir.strings import OBJECTS, encode
@@ -19,7 +20,6 @@ from luciole.tools.bench.ours import Luciole
 from luciole.tools.bench.runtime import CrashError, Runtime, translated
 from luciole.tools.common.timing import Call, Limits, Timed, Timing, measured
 from luciole.tools.data import Data
-from luciole.tools.data.answers import share_right
 
 Batch = Sequence[Array]
 """One array for each input, as luciole's model takes them."""

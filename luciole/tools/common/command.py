@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from typing import NoReturn
 
 import luciole
-from luciole.schema.errors import LucioleError
+from luciole.schema.errors import ChoiceError, LucioleError
 from luciole.schema.printable import printable
 from luciole.tools.common import console
 from luciole.tools.common.slips import place_of
@@ -22,7 +22,7 @@ FINE, FAILED, WRONG_USAGE, UNSUPPORTED, INTERRUPTED = 0, 1, 2, 3, 130
 _STANDARD_OUTPUT = 1
 
 
-class UsageError(LucioleError):
+class UsageError(ChoiceError):
     """The arguments do not go together."""
 
 
@@ -231,6 +231,7 @@ def run_program(
     """Parse, run, and turn whatever goes wrong into one line and an exit code."""
     if argv is DESCRIBE:
         raise Described(parser)
+    _open_what_is_closed()
     arguments = parser.parse_args(with_dashes(sys.argv[1:] if argv is None else argv))
     _escape_what_has_no_letters()
     try:
@@ -246,6 +247,16 @@ def run_program(
             raise
         console.say(f"luciole: error: {_one_line(error)}")
         return _exit_code(error)
+
+
+def _open_what_is_closed() -> None:
+    """Open the null device for an output that the caller closed (``>&-``, pythonw): a file that is
+    opened later would get its number.
+    """
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # for the process
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 
 
 def _escape_what_has_no_letters() -> None:
@@ -299,7 +310,7 @@ def _one_line(error: Exception) -> str:
 
 
 def _exit_code(error: Exception) -> int:
-    if isinstance(error, UsageError):
+    if isinstance(error, ChoiceError):
         return WRONG_USAGE
     # by name: the class lives behind the graph room, which a failing start need not have loaded
     return UNSUPPORTED if type(error).__name__ == "UnsupportedError" else FAILED

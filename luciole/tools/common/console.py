@@ -11,6 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from luciole.schema.columns import aligned
+from luciole.schema.columns import shortened as shortened
+from luciole.schema.columns import size_text as size_text
 from luciole.schema.printable import printable
 
 if TYPE_CHECKING:
@@ -28,17 +31,13 @@ def print_table(
 
     ``styles`` are rich's names of colours for columns by their number.
     """
-    rows = [[printable(cell) for cell in row] for row in rows]
     if sys.stdout.isatty():
         _print_rich(rows, title, styles or {})
         return
     if title:
         show(title)
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        print(
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        )
+    for line in aligned(rows):
+        print(line)
 
 
 def _print_rich(rows: Sequence[Sequence[str]], title: str, styles: Mapping[int, str]) -> None:
@@ -48,9 +47,9 @@ def _print_rich(rows: Sequence[Sequence[str]], title: str, styles: Mapping[int, 
 
     table = Table(title=escape(printable(title)) or None, title_justify="left")
     for index, heading in enumerate(rows[0]):
-        table.add_column(escape(heading), style=styles.get(index))
+        table.add_column(escape(printable(heading)), style=styles.get(index))
     for row in rows[1:]:
-        table.add_row(*map(escape, row))
+        table.add_row(*(escape(printable(cell)) for cell in row))
     Console().print(table)
 
 
@@ -120,21 +119,6 @@ def _bars() -> Bars:
         console=Console(stderr=True),
         transient=True,
     )
-
-
-def size_text(count: int) -> str:
-    """Write a number of bytes for people, in thousands as disks count them."""
-    if count < 1000:
-        return f"{count} B"
-    return f"{count / 1000:.1f} KB" if count < 1_000_000 else f"{count / 1_000_000:.2f} MB"
-
-
-def shortened(name: str, width: int) -> str:
-    """Shorten a name in a table: of a long one its end stays, which tells names apart, behind a
-    star, so that what is left is a pattern for it.
-    """
-    name = printable(name)
-    return name if len(name) <= width else f"*{name[1 - width :]}"
 
 
 def columns() -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import luciole
+
 if TYPE_CHECKING:
     from luciole.files import Fill
     from luciole.lquantizer.search.result import FrontFile, SearchResult
@@ -20,13 +22,13 @@ def write_pages(search: SearchResult, fill: Fill) -> None:
 
 def _page(file: FrontFile) -> str:
     from luciole.drawing.blobs import Blobs
+    from luciole.drawing.described import Look, described
     from luciole.drawing.document import Subject
+    from luciole.drawing.page import html
     from luciole.tools.common.reading import read_model
-    from luciole.tools.view.described import Look, described
-    from luciole.tools.view.page import html
 
     path, blobs = file.path, Blobs()
     read = read_model(str(path))
     subject = Subject(read.model, path.name, read.dialect.name, path.stat().st_size, read.findings)
-    document = described([subject], blobs, Look()) | {"most_bytes": _MOST}
+    document = described([subject], blobs, Look(), luciole.__version__) | {"most_bytes": _MOST}
     return html(document, blobs.embedded(_MOST))

@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import luciole
 from luciole.schema.errors import LucioleError
 from luciole.tools.common import console
 from luciole.tools.common.command import (
@@ -21,10 +22,10 @@ from luciole.tools.common.command import (
 
 if TYPE_CHECKING:
     from luciole.drawing.blobs import Blobs
+    from luciole.drawing.described import Look
     from luciole.drawing.document import Figures, Subject
     from luciole.drawing.levels import InputHistogram
     from luciole.ir import Model
-    from luciole.tools.view.described import Look
 
 _EXAMPLES = """examples:
   circle-view model.circle                         opens a page in the browser
@@ -189,22 +190,22 @@ def _document(
     arguments: argparse.Namespace, subjects: list[Subject], blobs: Blobs
 ) -> dict[str, Any]:
     """Return the document of the one or two models, with every figure that was given."""
-    from luciole.tools.view import measures
-    from luciole.tools.view.described import described
+    from luciole.drawing import measures
+    from luciole.drawing.described import described
 
     models, shown = [subject.model for subject in subjects], subjects[-1]
     report = measures.read_json(arguments.report) if arguments.report else None
     shown.figures, shown.histograms = _figures(arguments, models, report)
     if arguments.report:
         shown.notes = measures.report_notes(report, arguments.report)
-    made = described(subjects, blobs, _look(arguments))
+    made = described(subjects, blobs, _look(arguments), luciole.__version__)
     if arguments.embed_limit is not None:
         made["most_bytes"] = arguments.embed_limit
     return made
 
 
 def _look(arguments: argparse.Namespace) -> Look:
-    from luciole.tools.view.described import Look
+    from luciole.drawing.described import Look
 
     return Look("horizontal" if arguments.horizontal else "vertical", arguments.colour_by)
 
@@ -227,7 +228,7 @@ def _figures(
     arguments: argparse.Namespace, models: list[Model], report: Any
 ) -> tuple[Figures, dict[str, InputHistogram]]:
     """Read measures by operator name, and histograms of layers' inputs."""
-    from luciole.tools.view import measures
+    from luciole.drawing import measures
 
     figures: Figures = {}
     histograms: dict[str, InputHistogram] = {}
@@ -249,28 +250,21 @@ def _measured(
     arguments: argparse.Namespace, models: list[Model], figures: Figures
 ) -> dict[str, InputHistogram]:
     """Measure on the records: inputs' histograms, and of two models the errors of every layer."""
-    from luciole.interpreter.compare import compare, second_inputs
+    from luciole.drawing import measures
     from luciole.tools.data import asked_data
-    from luciole.tools.diff_report import as_json
-    from luciole.tools.view import measures
-    from luciole.tools.view.calibration import input_histograms
+    from luciole.viewing import measured
 
     data = asked_data(arguments, models[0].graph, arguments.data, limit=arguments.limit)
-    records = data.records
-    if len(models) == 2:
-        comparison = as_json(
-            compare(models[0], models[1], records), arguments.model, arguments.other
-        )
-        measures.add(figures, measures.error_figures(comparison, "the comparison"))
-        records = dict(second_inputs(models[0].graph, models[1].graph, records))
-    return input_histograms(models[-1], records, f"{data.count} records")
+    errors, histograms = measured(models, data.records, f"{data.count} records")
+    measures.add(figures, errors)
+    return histograms
 
 
 def _write_foreign(arguments: argparse.Namespace, document: dict[str, Any]) -> bool:
     """Write the files that were asked for other viewers; return whether there were any."""
+    from luciole.drawing.measures import MEASURES
     from luciole.files import write_file
     from luciole.tools.view import foreign
-    from luciole.tools.view.measures import MEASURES
 
     if arguments.netron_attachment:
         content = foreign.netron_attachment(document)
@@ -285,9 +279,9 @@ def _write_foreign(arguments: argparse.Namespace, document: dict[str, Any]) -> b
 
 
 def _write(arguments: argparse.Namespace, document: dict[str, Any], blobs: Blobs) -> None:
+    from luciole.drawing.page import html
     from luciole.drawing.svg import svg
     from luciole.files import write_file
-    from luciole.tools.view.page import html
 
     path = arguments.output
     if path.lower().endswith(".svg"):
@@ -312,8 +306,8 @@ def _serve(
     """Serve the page, and what is opened in it, until the user stops it."""
     import webbrowser
 
+    from luciole.drawing.page import html
     from luciole.tools.view.opening import MOST_OPENED, Shown, served
-    from luciole.tools.view.page import html
     from luciole.tools.view.server import Server
 
     shown = Shown(subjects, blobs, _look(arguments))

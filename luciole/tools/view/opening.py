@@ -10,16 +10,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import luciole
 from luciole.drawing.blobs import Blobs
+from luciole.drawing.described import Look, described
 from luciole.drawing.document import Subject
+from luciole.drawing.page import html
 from luciole.importers.reader import named, reader_of_bytes
 from luciole.ir import LucioleError, Model
 from luciole.ir.analysis.widths import bits_of
 from luciole.ir.findings import refusal
 from luciole.ir.graph import all_ops
 from luciole.ir.text.common import one_line
-from luciole.tools.view.described import Look, described
-from luciole.tools.view.page import html
 from luciole.tools.view.server import View
 
 Json = dict[str, Any]
@@ -53,7 +54,7 @@ class Shown:
             subject = opened_subject(name, data)
             subjects = _in_order(before[0], subject) if beside else [subject]
             blobs = Blobs(self._next)
-            made = described(subjects, blobs, self.look) | served()
+            made = described(subjects, blobs, self.look, luciole.__version__) | served()
             self._next = blobs.numbers.stop
         finally:
             self.reading.release()

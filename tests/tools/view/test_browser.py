@@ -15,11 +15,11 @@ from playwright.sync_api import BrowserContext, expect
 import luciole
 from luciole.drawing.blobs import Blobs
 from luciole.drawing.document import Subject, document
+from luciole.drawing.measures import set_measures
+from luciole.drawing.page import html
 from luciole.drawing.text import TIMES
 from luciole.ir import TensorType
 from luciole.ir.verify import verify
-from luciole.tools.view.measures import set_measures
-from luciole.tools.view.page import html
 from luciole.tools.view.server import Server
 from tests.support import data_path
 from tests.tools.view.browser_support import OUTSIDE, OVERLAPS

@@ -12,10 +12,10 @@ from playwright.sync_api import expect
 
 import luciole
 from luciole.drawing.blobs import Blobs
+from luciole.drawing.described import Look, described
 from luciole.drawing.document import Subject
-from luciole.tools.view.described import Look, described
+from luciole.drawing.page import html
 from luciole.tools.view.opening import MOST_OPENED, Shown, served
-from luciole.tools.view.page import html
 from luciole.tools.view.server import Server
 from tests.support import data_path
 from tests.tools.view.conftest import Digits, Open, Scheme, View, Visit

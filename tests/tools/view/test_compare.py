@@ -8,12 +8,12 @@ import numpy as np
 
 import luciole
 from luciole.drawing.blobs import Blobs
+from luciole.drawing.compare import mark_differences, originals, twins
 from luciole.drawing.document import Subject, document
+from luciole.drawing.measures import set_bytes_before, set_measures
 from luciole.ir import Array, Model, TensorType
 from luciole.ir.ops.activations import Relu, Tanh
 from luciole.ir.ops.softmax import Softmax
-from luciole.tools.view.compare import mark_differences, originals, twins
-from luciole.tools.view.measures import set_bytes_before, set_measures
 from tests.lquantizer.networks import X, uneven
 from tests.networks import network
 from tests.tools.view.conftest import Digits

@@ -24,7 +24,7 @@ from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.tools.data import load_data
-from luciole.tools.view.calibration import input_histograms
+from luciole.watching import input_histograms
 from tests.support import one_op
 from tests.tools.view.conftest import Digits
 

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 import luciole
+from luciole.drawing import measures
 from luciole.drawing.blobs import Blobs
 from luciole.drawing.document import Figures, Subject, document
 from luciole.ir import LucioleError
-from luciole.tools.view import foreign, measures
+from luciole.tools.view import foreign
 from tests.networks import network, random
 
 Json = dict[str, Any]

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import luciole
+from luciole.drawing import measures
 from luciole.drawing.blobs import Blobs
+from luciole.drawing.described import Look, described
 from luciole.drawing.document import Subject
 from luciole.ir import LucioleError
-from luciole.tools.view import measures
-from luciole.tools.view.described import Look, described
 from luciole.tools.view.opening import Shown
 from luciole.tools.view.server import Opener, View
 from tests.support import data_path

@@ -8,10 +8,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import luciole
+from luciole.drawing import page
 from luciole.drawing.blobs import Blobs
 from luciole.drawing.document import Subject, document
 from luciole.drawing.svg import svg
-from luciole.tools.view import page
 from tests.tools.view.conftest import View
 from tests.tools.view.graphs import HOSTILE, hostile, nested, odd
 

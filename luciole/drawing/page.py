@@ -85,4 +85,4 @@ def _for_script(content: Any) -> str:
 
 
 def _asset(name: str) -> str:
-    return (resources.files("luciole.tools.view") / "page" / name).read_text("utf-8")
+    return (resources.files("luciole.drawing") / "page" / name).read_text("utf-8")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import luciole
+from luciole.drawing import compare, measures
 from luciole.drawing.blobs import Blobs
 from luciole.drawing.document import Figures, Subject, document
-from luciole.tools.view import compare, measures
 
 Json = dict[str, Any]
 
@@ -19,15 +19,14 @@ class Look(NamedTuple):
     mode: str = "bits"
 
 
-def described(subjects: list[Subject], blobs: Blobs, look: Look) -> Json:
+def described(subjects: Sequence[Subject], blobs: Blobs, look: Look, version: str = "") -> Json:
     """Describe models for the page: of two, also which operators answer to each other. What is
-    known of either by name is shown in both.
+    known of either by name is shown in both. ``version`` is luciole's, which the page names.
     """
     models = [subject.model for subject in subjects]
     if len(models) == 2:
         subjects[1].originals = compare.originals(*models)
-    version = {"luciole": luciole.__version__}
-    made = version | document(subjects, blobs) | look._asdict()
+    made = {"luciole": version} | document(subjects, blobs) | look._asdict()
     if len(models) == 2:
         compare.mark_differences(made, *models)
     figures: Figures = {}

@@ -1,0 +1,189 @@
+"""Functions of ``luciole`` itself do what the programs do."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.ir import Array, Graph, LucioleError, Model, TensorType
+from luciole.ir.errors import ChoiceError, FormatError
+from luciole.ir.ops.quantize import Dequantize
+from luciole.schema.tables import QuantizationParameters
+from tests.networks import network, random
+from tests.tools.running import call
+
+Capture = pytest.CaptureFixture[str]
+X = random(50, 60, 20)
+DIGITS = Path(str(resources.files("luciole"))) / "demo_data" / "digits.circle"
+
+
+@pytest.fixture
+def labels() -> Array:
+    """The answers of ``network()``, of which 15 of 60 are changed."""
+    answers = luciole.run(network(), X)["fc2"].argmax(1)
+    answers[:15] = (answers[:15] + 1) % 4
+    return np.asarray(answers)
+
+
+def coarse() -> Model:
+    model = network()
+    for value in model.graph.values:
+        if value.name == "fc1/weights":
+            assert value.data is not None
+            value.set_data(np.round(value.data * 8) / 8)
+    return model
+
+
+def test_evaluate_counts_right_and_equal_answers(labels: Array) -> None:
+    one, other = (luciole.run(m, X)["fc2"].argmax(1) for m in (network(), coarse()))
+    told = luciole.evaluate(network(), X.astype(np.float64), labels.tolist(), against=coarse())
+    assert (told.records, told.top1) == (60, 0.75)
+    assert told.agreement == pytest.approx(np.mean(one == other))
+    assert str(told).splitlines()[:2] == ["records    60", "top-1      75.00 %"]
+
+
+def test_evaluate_measures_by_a_function_of_ones_own(labels: Array) -> None:
+    def errors(answers: Array, right: Array) -> float:
+        return -float(np.sum(answers.argmax(1) != right))
+
+    told = luciole.evaluate(network(), X, labels, metric=errors)
+    assert (told.metric, told.outputs) == (-15, [])
+
+
+def test_evaluate_refuses_a_metric_without_right_answers() -> None:
+    with pytest.raises(ChoiceError, match="a metric needs labels"):
+        luciole.evaluate(network(), X, metric=lambda answers, right: 0.0)
+    with pytest.raises(ChoiceError, match="there is no output 'nobody', only b"):
+        luciole.evaluate(network(), X, output="nobody")
+
+
+def test_diff_finds_what_the_program_prints(
+    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    luciole.save(network(), "one.circle")
+    luciole.save(coarse(), "two.circle")
+    np.save("x.npy", X)
+    argv = ("diff", "one.circle", "two.circle", "--data", "x.npy", "--json")
+    printed = json.loads(call(capsys, *argv).out)
+    told = luciole.diff("one.circle", "two.circle", X)
+    assert told.to_json()["layers"] == printed["layers"]
+    first, _, worst = str(told).splitlines()[:3]
+    assert first == "3 layers over 60 records"
+    assert worst.split()[0] == told.ranked()[0].name
+
+
+def test_summary_is_what_the_program_prints(capsys: Capture) -> None:
+    out = call(capsys, "dump", str(DIGITS), "--summary").out
+    assert str(luciole.summary(DIGITS)).splitlines() == out.splitlines()
+    assert luciole.summary(network()).file_bytes is None
+
+
+def test_verify_lists_findings(tmp_path: Path) -> None:
+    assert luciole.verify(network()) == []
+    broken = network()
+    broken.graph.ops.reverse()
+    luciole.save(broken, tmp_path / "broken.circle", check=False)
+    for source in (broken, tmp_path / "broken.circle"):
+        assert [finding.code for finding in luciole.verify(source)] == ["UNDEFINED"] * 2
+
+
+def test_view_shows_a_result_beside_the_float_model(tmp_path: Path) -> None:
+    result = luciole.quantize(network(), X, encode_bits=2)
+    page = luciole.view(network(), result, data=X)
+    page.save(tmp_path / "both.html")
+    assert (tmp_path / "both.html").read_text("utf-8") == page.html
+    assert page._repr_html_().startswith("<iframe")
+    nodes = page.document["models"][1]["graphs"][0]["nodes"]
+    (layer,) = [node for node in nodes if node.get("layer") == "fc1"]
+    assert (layer["status"], layer["badge"]) == ("replaced", "levels:w2a2")
+    assert {"snr_db", "mse"} <= layer["measures"].keys()
+    assert layer["levels"]["input"]["histogram"]["source"] == "60 records"
+    luciole.view(result).save(tmp_path / "one.svg")
+    assert (tmp_path / "one.svg").read_text().startswith("<svg")
+    with pytest.raises(LucioleError, match=r"\.html or \.svg is needed"):
+        page.save(tmp_path / "both.png")
+    with pytest.raises(LucioleError, match="a picture shows one model"):
+        page.save(tmp_path / "both.svg")
+
+
+@pytest.mark.parametrize("form", ["circle", "tflite", "onnx"])
+def test_models_go_through_bytes(form: str) -> None:
+    data = luciole.to_bytes(network(), form)
+    again = luciole.load(data)
+    (one,), (other,) = (luciole.run(m, X[:4]).values() for m in (network(), again))
+    np.testing.assert_allclose(one, other, rtol=1e-5)
+
+
+def test_load_refuses_bytes_of_no_model() -> None:
+    with pytest.raises(FormatError, match="these bytes: not a"):
+        luciole.load(b"nothing")
+
+
+@pytest.mark.parametrize("other", [X.tolist(), X.astype(np.float64), X.astype(np.float64).tolist()])
+def test_run_takes_what_numpy_would(other: object) -> None:
+    interpreter = luciole.Interpreter(network())
+    np.testing.assert_array_equal(interpreter.run(other)["fc2"], interpreter.run(X)["fc2"])
+
+
+def test_run_quantizes_real_numbers() -> None:
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    x = graph.add_input("x", (2,), TensorType.INT8)
+    x.quantization = QuantizationParameters(
+        scale=np.array([0.5], np.float32), zero_point=np.array([1])
+    )
+    graph.outputs = [graph.append(Dequantize(x), "y").output]
+    interpreter = luciole.Interpreter(model)
+    assert interpreter.run([1.0, -2.0])["y"].tolist() == [1.0, -2.0]
+    assert interpreter.run(np.array([3, -3], np.int8))["y"].tolist() == [1.0, -2.0]
+
+
+@pytest.mark.parametrize(
+    ("contents", "sentence"),
+    [
+        (None, "an array of numbers is needed, found NoneType"),
+        ("text", "an array of numbers is needed"),
+        ([[1.0], [1.0, 2.0]], "inhomogeneous"),
+        (np.float32(3), r"given was \[\]"),
+    ],
+)
+def test_run_refuses_what_is_no_array(contents: object, sentence: str) -> None:
+    with pytest.raises(LucioleError, match=sentence):
+        luciole.Interpreter(network()).run(contents)
+
+
+def test_run_refuses_numbers_that_an_integer_does_not_hold() -> None:
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    graph.outputs = [graph.add_input("n", (1,), TensorType.INT8)]
+    with pytest.raises(LucioleError, match="int8 does not hold all of the numbers"):
+        luciole.Interpreter(model).run([300])
+
+
+def test_print_shows_graphs_and_reports() -> None:
+    model = luciole.load(DIGITS)
+    lines = str(model.graph).splitlines()
+    assert lines[0].startswith("graph 'main'(")
+    assert "FULLY_CONNECTED(" in lines[-4]
+    report = luciole.quantize(network(), X, encode_bits=2).report
+    text = str(report)
+    assert text.startswith(repr(report))
+    assert all(cell in text for row in report.rows() for cell in row)
+    assert "proof: " in text
+
+
+def test_every_function_lists_its_parameters() -> None:
+    """For ``help`` and completion: nothing but names, and each has a docstring."""
+    for name in luciole.__all__:
+        function = getattr(luciole, name)
+        if inspect.isfunction(function):
+            kinds = {p.kind for p in inspect.signature(function).parameters.values()}
+            assert inspect.Parameter.VAR_KEYWORD not in kinds, name
+            assert function.__doc__, name
