@@ -77,12 +77,9 @@ def _run(arguments: argparse.Namespace) -> int:
     metric, model = asked_metric(arguments), load(arguments.model)
     other = load(arguments.against) if arguments.against else None
     data = _data(arguments, model)
-    if data.labels is None and other is None:
-        if metric is not None:
-            raise UsageError(
-                "--metric needs --labels, or --against a model whose outputs are right"
-            )
-        console.say("note: the data has no labels, so nothing is counted: --labels gives them")
+    nothing = data.labels is None and other is None
+    if nothing and metric is not None:
+        raise UsageError("--metric needs --labels, or --against a model whose outputs are right")
     with console.tracked(arguments.json) as track:
         evaluation = evaluate(
             model,
@@ -93,6 +90,8 @@ def _run(arguments: argparse.Namespace) -> int:
             metric=metric,
             track=track,
         )
+    if nothing:
+        console.say("note: the data has no labels, so nothing is counted: --labels gives them")
     if metric is not None:
         _print_metric(evaluation, arguments)
     else:
