@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from docs.generate import graph, passes, programs, rooms
-from docs.generate.hooks import PARTS, PROGRAMS, on_config, on_page_markdown
+from docs.generate import chart, graph, passes, programs, quantization, rooms
+from docs.generate.hooks import PARTS, PROGRAMS, first_page, on_config, on_page_markdown
 from luciole.tools.main import PROGRAMS as LISTED
 from luciole.tools.main import main
 from luciole.tools.one.table import ALIASES
@@ -144,3 +144,27 @@ def test_every_pass_is_in_the_reference() -> None:
         in passes.directives()
     )
     assert "__init__" not in passes.directives()
+
+
+def test_the_chart_shows_its_figures() -> None:
+    """``python3 -m docs.generate.pictures`` draws it anew."""
+    figures = chart.figures()
+    assert chart.DRAWING.read_text("utf-8") == chart.chart(figures)
+    titles = {t.text for t in ElementTree.fromstring(chart.chart(figures)).iter(f"{SVG}title")}
+    points = [point for network in figures["networks"] for point in network["points"]]
+    assert len(titles) == len(points)
+    assert "AI Edge Quantizer, weights 4: 86.3 % in 36.1 KB" in titles
+    assert "onnxruntime 1.32" in figures["source"]
+
+
+def test_the_drawing_of_levels_has_one_line_for_each() -> None:
+    drawing = parsed(quantization.levels())
+    kinds = [path.get("class") for path in drawing.findall(f"{SVG}path")]
+    assert (kinds.count("level"), kinds.count("threshold")) == (4, 3)
+
+
+def test_the_first_page_is_readme_with_links_from_docs() -> None:
+    readme = (
+        '# name\n\nA [page](docs/a.md), a [file](NOTICE), "docs/assets/b.png".\n\n## Reading on\n'
+    )
+    assert first_page(readme) == '\nA [page](a.md), a file, "assets/b.png".\n'

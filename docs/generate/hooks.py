@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))  # this repository's luciole, also where another one is installed
 
-from docs.generate import formats, one, passes, programs, rooms  # noqa: E402
+from docs.generate import formats, one, passes, programs, quantization, rooms  # noqa: E402
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -20,16 +20,29 @@ if TYPE_CHECKING:
 PROGRAMS = "reference/programs"
 """The folder of the programs' pages; the pages in it besides index.md are generated."""
 
+
+def first_page(readme: str) -> str:
+    """Turn README into the site's first page: without its heading and its last part, its links
+    and pictures by where they are from there; files outside of docs are only named.
+    """
+    text = readme.partition("\n")[2].partition("\n## Reading on")[0]
+    text = re.sub(r"\[([^\]]+)\]\((?!docs/|\w+:)[^)]+\)", r"\1", text)
+    return text.replace("](docs/", "](").replace('"docs/assets', '"assets')
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "changelog": lambda: (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
     "formats": formats.table,
+    "first-page": lambda: first_page((ROOT / "README.md").read_text(encoding="utf-8")),
     "folders": rooms.folders,
+    "levels": quantization.levels,
     "one-options": one.options,
     "one-programs": one.programs,
     "passes": passes.directives,
     "programs": programs.table,
     "rooms": rooms.picture,
     "rooms-table": rooms.table,
+    "walk": quantization.walk,
 }
 """What stands in for ``<!-- generated: NAME -->`` in a page."""
 
