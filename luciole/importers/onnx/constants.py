@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from luciole.importers.onnx.element_types import element_type
+from luciole.importers.onnx.element_types import BFLOAT16, HELD, held_type
 from luciole.ir import Array
 from luciole.ir.dtypes import PACKED, array_type, byte_count
 from luciole.ir.errors import SLIPS, FormatError
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from onnx import AttributeProto, TensorProto
 
 _EXTERNAL = 1
+_BITS = 8
+"""Of a byte."""
 _BLOCK = 512
 """Bytes in which stat counts."""
 
@@ -37,18 +39,18 @@ def array_of(tensor: TensorProto, folder: Path | None) -> tuple[Array, TensorTyp
     """
     from onnx import numpy_helper
 
-    dtype = element_type(tensor.data_type)
+    dtype = held_type(tensor.data_type)
     shape = tuple(tensor.dims)
     if min(shape, default=0) < 0:
         raise FormatError(f"tensor {quoted(tensor.name)} has the extents {list(shape)}")
     if tensor.data_location == _EXTERNAL:
-        return _outside(tensor, dtype, shape, folder), dtype
+        return _outside_numbers(tensor, dtype, shape, folder), dtype
     _check_length(tensor, dtype, shape)
     try:
         array = numpy_helper.to_array(tensor)
     except SLIPS as error:
         raise FormatError(f"tensor {quoted(tensor.name)} is damaged: {error}") from None
-    if dtype in PACKED:
+    if dtype in PACKED or tensor.data_type in HELD:
         array = array.astype(array_type(dtype))
     return np.array(array, order="C"), dtype
 
@@ -58,8 +60,12 @@ def _check_length(tensor: TensorProto, dtype: TensorType, shape: tuple[int, ...]
     count = element_count(shape)
     expected: int | None = count
     held = len(tensor.string_data) if dtype == TensorType.STRING else _numbers(tensor, dtype)
+    bits, _ = HELD.get(tensor.data_type, (0, dtype))
     if tensor.HasField("raw_data"):
         expected, held = byte_count(dtype, count), len(tensor.raw_data)
+        expected = -(-count * bits // _BITS) if bits else expected
+    elif 0 < bits < _BITS:
+        expected = -(-count * bits // _BITS)
     if expected != held:
         raise FormatError(
             f"tensor {quoted(tensor.name)} of shape {list(shape)} holds {held}, not {expected}"
@@ -75,6 +81,18 @@ def _numbers(tensor: TensorProto, dtype: TensorType) -> int:
     if dtype in PACKED:
         return element_count(tensor.dims) if longest == -(-element_count(tensor.dims) // 2) else -1
     return longest
+
+
+def _outside_numbers(
+    tensor: TensorProto, dtype: TensorType, shape: tuple[int, ...], folder: Path | None
+) -> Array:
+    """Map a tensor's numbers in another file; those of BFLOAT16 are the first halves of FLOAT32."""
+    if tensor.data_type == BFLOAT16:
+        halves = _outside(tensor, TensorType.UINT16, shape, folder)
+        return (halves.astype(np.uint32) << 16).view(np.float32)
+    if tensor.data_type in HELD:
+        raise FormatError(f"tensor {quoted(tensor.name)}: its type is not read from other files")
+    return _outside(tensor, dtype, shape, folder)
 
 
 def _outside(

@@ -199,6 +199,8 @@ def cast(k: Building, node: Node) -> Value:
     """Convert elements."""
     to = node[1].dtype if node.kind == "CastLike" else element_type(node.integer("to"))
     x = node[0]
+    if node.kind == "CastLike" and node[1] in k.nodes.widened:
+        raise RefusedError("it rounds to a type that circle lacks")
     if TensorType.STRING in (x.dtype, to):
         raise RefusedError("no texts are converted")
     if to == TensorType.BOOL and x.dtype in FLOATS:

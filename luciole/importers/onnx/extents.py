@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from luciole.importers.extents import Settled, constant_of, merged, named
-from luciole.importers.onnx.element_types import element_type
+from luciole.importers.onnx.element_types import held_type
 from luciole.ir import Array
 from luciole.ir.errors import ShapeError
 from luciole.schema.printable import quoted
@@ -43,7 +43,7 @@ def settle(graph: GraphProto, settled: Settled) -> dict[str, Array]:
     constants = {}
     for name, constant in settled.constants.items():
         info = named(inputs, name, "input")
-        dtype = element_type(info.type.tensor_type.elem_type)
+        dtype = held_type(info.type.tensor_type.elem_type, packed=False)
         constants[name] = constant_of(name, constant, _shape(info), dtype)
     return constants
 

@@ -95,7 +95,7 @@ class Functions:
         own = self._own.get(_key(node.domain, node.kind, overload))
         if own is not None:
             return Body(own, {a.name: a for a in own.attribute_proto})
-        return _defined(node) if node.domain in STANDARD else None
+        return _defined(node)
 
 
 def _key(domain: str, name: str, overload: str) -> tuple[str, str, str]:

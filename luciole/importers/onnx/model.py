@@ -10,7 +10,7 @@ from luciole.importers.extents import Settled
 from luciole.importers.imported import Imported
 from luciole.importers.onnx.building import Budget, Building
 from luciole.importers.onnx.constants import outside_bytes
-from luciole.importers.onnx.element_types import element_type
+from luciole.importers.onnx.element_types import held_type
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.extents import extents_of, open_extents, settle
 from luciole.importers.onnx.extras import restore
@@ -175,7 +175,7 @@ def _add_input(
         return
     tensor = info.type.tensor_type
     try:
-        dtype = element_type(tensor.elem_type)
+        dtype = held_type(tensor.elem_type, packed=False)
     except RefusedError as error:
         nodes.refuse(f"input {quoted(info.name)}", str(error))
         return
@@ -190,6 +190,7 @@ def _add_input(
         value = k.constant(constant, name, dtype)
     else:
         value = k.graph.add_input(name, tuple(dims), dtype)
+    nodes.note_type(value, tensor.elem_type)
     single = nodes.is_half and dtype == TensorType.FLOAT16
     scope[info.name] = k.cast(value, SINGLE) if single else value
 

@@ -13,6 +13,7 @@ import numpy as np
 from luciole.importers.computing import computing
 from luciole.importers.onnx.building import Budget, Building
 from luciole.importers.onnx.constants import array_of, attribute_value
+from luciole.importers.onnx.element_types import is_widened
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.functions import Body, Functions
 from luciole.importers.onnx.hybrid_nodes import with_hybrid_layers
@@ -56,8 +57,15 @@ class Nodes:
         self.is_whole = True
         self.is_ours = False
         """Whether luciole wrote the file: what circle does not have is not in it."""
+        self.widened: set[Value] = set()
+        """Values whose type is wider than the file's: nothing is rounded to their type."""
         self.is_half = False
         """Whether floats of 16 bits are computed as ones of 32: inputs, constants and results."""
+
+    def note_type(self, value: Value, number: int) -> None:
+        """Note a value whose type in the file has less numbers than its own."""
+        if is_widened(number, value.dtype):
+            self.widened.add(value)
 
     def refuse(self, what: str, reason: str) -> None:
         """Note a node that is not imported; nodes that depend on it are then left out."""
@@ -81,6 +89,7 @@ class Nodes:
             single = self.is_half and dtype == TensorType.FLOAT16
             array, dtype = (array.astype(np.float32), SINGLE) if single else (array, dtype)
             scope[tensor.name] = k.constant(array, k.name(tensor.name), dtype)
+            self.note_type(scope[tensor.name], tensor.data_type)
 
     def run(
         self,
@@ -162,7 +171,7 @@ class Nodes:
             raise
         except (LucioleError, *SLIPS) as error:
             body = self.functions.body(node)
-            if body is None:
+            if body is None or not self.widened.isdisjoint(filter(None, node.operands)):
                 raise error if isinstance(error, RefusedError) else _refused(error) from None
         return self._expanded(k, node, body)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from luciole.importers.onnx.building import Building
+from luciole.importers.onnx.element_types import element_type
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.node import Node
 from luciole.importers.onnx.rules import rule
@@ -18,8 +19,9 @@ from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.ops.reshape import Reshape
 from luciole.ir.ops.transpose import Transpose
 from luciole.ir.quantization import ACTIVATIONS, Affine
-from luciole.schema.onnx_dialect import ELEMENT_TYPES
 
+_UINT8 = 2
+"""ONNX's number of uint8."""
 _EXACT = 1 << 24
 """Floats hold all integers of a size below this one."""
 
@@ -133,7 +135,9 @@ def _spread(k: Building, node: Node, value: Value) -> Value:
 def quantize_linear(k: Building, node: Node) -> Value:
     """Compute the nearest integers of x / scale + zero point, halves to even, saturated."""
     point = node.get(2)
-    said = ELEMENT_TYPES.get(node.integer("output_dtype", 0) or 2, TensorType.UINT8)
+    if point is not None and point in k.nodes.widened:
+        raise RefusedError("it rounds to a type that circle lacks")
+    said = element_type(node.integer("output_dtype", 0) or _UINT8)
     dtype = point.dtype if point is not None else said
     if node.integer("block_size", 0):
         scale = _spread(k, node, node[1])

@@ -412,9 +412,11 @@ def constant(k: Building, node: Node) -> Value:
     ((name, value),) = node.attributes.items()
     if name == "value":
         dtype = node.proto.attribute[0].t.data_type if node.proto is not None else 0
-        from luciole.importers.onnx.element_types import element_type
+        from luciole.importers.onnx.element_types import held_type
 
-        return k.constant(node.array(name), dtype=element_type(dtype))
+        constant = k.constant(node.array(name), dtype=held_type(dtype))
+        k.nodes.note_type(constant, dtype)
+        return constant
     if name in ("value_float", "value_floats"):
         return k.constant(np.array(value, np.float32))
     if name in ("value_int", "value_ints"):
