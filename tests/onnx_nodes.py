@@ -90,7 +90,9 @@ operator sets 6 to the newest, constants in files below the model's folder, func
 and of ONNX itself, If, Loop and Scan whose steps are known, open extents, nodes in any order.
 
 What cannot be imported is listed with its reason and exit code 3. double is computed as float32,
-uint64 as int64, element types that an operator lacks as wider ones. LSTM, GRU and RNN of up
+uint64 as int64, element types that an operator lacks as wider ones; bfloat16 is float32 throughout,
+FLOAT8, FLOAT4 and integers of 2 and 4 bits are held in float32 and bytes, and nothing is rounded to
+them. LSTM, GRU and RNN of up
 to {long} steps stand step by step, longer ones are a WHILE: no state is kept from run to run.
 
 ## Quantized networks of other tools

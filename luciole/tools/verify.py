@@ -85,7 +85,7 @@ def _declined(model: Model) -> list[Row]:
 
 
 def _without_c(model: Model) -> list[Row]:
-    """List what keeps a model from being compiled to C: operators, or the network as a whole."""
+    """List operators without a C form, or a reason why the network as a whole has none."""
     from luciole.compiler import CompileOptions, compile_model
     from luciole.compiler.lower import refusals
     from luciole.ir import LucioleError

@@ -13,6 +13,7 @@ from luciole.importers.onnx.node import Node
 from luciole.importers.onnx.rules import Rule, rule
 from luciole.importers.onnx.shape import broadcast
 from luciole.ir import OPS, Op, TensorType, Value
+from luciole.ir.dtypes import PACKED
 from luciole.ir.ops import bitcast as bits
 from luciole.ir.ops import comparisons, logical, select, stablehlo_elementwise
 from luciole.ir.ops import elementwise_binary as binary
@@ -199,8 +200,10 @@ def cast(k: Building, node: Node) -> Value:
     """Convert elements."""
     to = node[1].dtype if node.kind == "CastLike" else element_type(node.integer("to"))
     x = node[0]
-    if node.kind == "CastLike" and node[1] in k.nodes.widened:
-        raise RefusedError("it rounds to a type that circle lacks")
+    if to in PACKED or (node.kind == "CastLike" and node[1] in k.nodes.widened):
+        raise RefusedError("it rounds to a type that is not computed")
+    if x.dtype in PACKED and x.data is not None:
+        x = k.constant(x.data)
     if TensorType.STRING in (x.dtype, to):
         raise RefusedError("no texts are converted")
     if to == TensorType.BOOL and x.dtype in FLOATS:

@@ -136,7 +136,7 @@ def quantize_linear(k: Building, node: Node) -> Value:
     """Compute the nearest integers of x / scale + zero point, halves to even, saturated."""
     point = node.get(2)
     if point is not None and point in k.nodes.widened:
-        raise RefusedError("it rounds to a type that circle lacks")
+        raise RefusedError("it rounds to a type that is not computed")
     said = element_type(node.integer("output_dtype", 0) or _UINT8)
     dtype = point.dtype if point is not None else said
     if node.integer("block_size", 0):
