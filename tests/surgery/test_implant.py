@@ -65,7 +65,9 @@ def written(folder: Path, parameters: Parameters) -> Path:
 
 
 def check_same(implanted: Model, model: Model) -> None:
-    """Two networks give the same integers, here and in LiteRT."""
+    """Two networks give the same integers, here and in LiteRT, by operators of one version."""
+    versions = [[(op.kind, op.version) for op in one.graph.ops] for one in (implanted, model)]
+    assert versions[0] == versions[1]
     codes = np.random.default_rng(4).integers(-128, 128, (1, 8, 8, 3)).astype(np.int8)
     (expected,) = luciole.Interpreter(model).run(codes).values()
     (computed,) = luciole.Interpreter(implanted).run(codes).values()
@@ -134,6 +136,8 @@ def test_ranges_go_into_a_file_and_come_out_again(tmp_path: Path) -> None:
         ({"conv": {"scale": np.zeros(1, np.float32)}}, "they must be positive and finite"),
         ({"conv": {"value": np.zeros(1, np.int8)}}, "'conv' is no constant: it takes no values"),
         ({"conv/filter": {"value": np.zeros(3, np.int8)}}, "takes values of int8 [4,3,3,3], found"),
+        ({"conv": {"zerop": np.full(1, 300)}}, "takes zero points from -128 to 127, as INT8"),
+        ({"conv/filter": {"dtype": "int4"}}, "takes values from -8 to 7, as INT4 holds them"),
         ({"conv/filter": {"quantized_dimension": 4}}, "has its scales along axis 4"),
         ({"rows": {"scale": np.ones(1, np.float32)}}, "must have one scale and zero point"),
         (

@@ -10,12 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from luciole.ir import quantization
-from luciole.ir.dtypes import Array, array_type
+from luciole.ir.dtypes import Array, array_type, limits_of
 from luciole.ir.errors import GraphError
 from luciole.ir.findings import refusal
 from luciole.ir.graph import Graph, Model
 from luciole.ir.names import main_tensor
 from luciole.ir.op import Op
+from luciole.ir.passes.fuse_quantization import raise_version
 from luciole.ir.quant import Like
 from luciole.ir.quantization import Affine, affine_of, note_range, noted_range
 from luciole.ir.value import Value, shape_text
@@ -51,6 +52,7 @@ def implant(model: Model, implants: Mapping[str, Implant]) -> Model:
     for op in copy.graph.ops:
         _forward(op)
         _round_bias(op)
+        raise_version(op)
     faults = chain(_mixed(copy.graph), _wrong_biases(copy.graph))
     reason = refusal(verify(copy)) or next(faults, None)
     if reason is not None:
@@ -70,6 +72,8 @@ def _put(value: Value, implanted: Implant) -> None:
         value.make_constant(_codes(value, implanted), affine.dtype)
     elif implanted.values is not None:
         raise GraphError(f"tensor {value.name!r} is no constant: it takes no values")
+    _, points = affine.parameters
+    _check_held(value, "zero points", points, affine.dtype)
     value.dtype, value.quantization = affine.dtype, affine.table()
     for fault in quantization.faults(value, f"tensor {value.name!r}", only_read=value.is_constant):
         raise GraphError(fault)
@@ -86,7 +90,18 @@ def _codes(value: Value, implanted: Implant) -> Array:
             f"tensor {value.name!r} takes values of {array_type(affine.dtype)} "
             f"{shape_text(value.dims)}, found {codes.dtype} {shape_text(codes.shape)}"
         )
+    _check_held(value, "values", codes, affine.dtype)
     return codes
+
+
+def _check_held(value: Value, noun: str, codes: Array, dtype: TensorType) -> None:
+    """Raise GraphError for integers that a type does not hold."""
+    low, high = limits_of(dtype)
+    if codes.size and not low <= codes.min() <= codes.max() <= high:
+        raise GraphError(
+            f"tensor {value.name!r} takes {noun} from {low} to {high}, as {dtype.name} holds them, "
+            f"found {codes.min()} to {codes.max()}"
+        )
 
 
 def _encoded(value: Value, affine: Affine) -> Array:
