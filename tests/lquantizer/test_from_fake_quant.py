@@ -18,12 +18,12 @@ from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.pool_2d import MaxPool2D
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.ops.reshape import Reshape
-from luciole.ir.quantization import Affine
+from luciole.ir.quantization import Affine, affine_of
 from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.rewrite.integers import weight_slot
 from luciole.schema.enums import ActivationFunctionType as Act
 from luciole.schema.enums import Padding
-from tests.lquantizer.networks import Builder
+from tests.lquantizer.networks import Builder, images
 from tests.lquantizer.runs import integers_of_litert, is_float, records
 from tests.networks import network, random
 
@@ -192,6 +192,49 @@ def test_with_data_the_rest_has_their_ranges_and_it_is_said() -> None:
     (warning,) = [text for text in result.report.warnings if "FAKE_QUANT" in text]
     assert warning.startswith("no FAKE_QUANT says the range of ")
     assert warning.endswith(": it is from the data")
+
+
+@pytest.mark.parametrize("scheme", ["int8", "w4a8", "int16x8"])
+def test_pairs_of_quantize_and_dequantize_say_the_same(scheme: str) -> None:
+    """A network of integers is what its own simulation says: every scale and every weight."""
+    model = images()
+    data = records(model)
+    made = luciole.quantize(model, data, scheme=scheme, proof=False).model
+    again = luciole.quantize(luciole.simulate(made).model, scheme="from_fake_quant", proof=False)
+    assert again.report.floats == again.report.warnings == []
+    assert [op.kind for op in again.model.graph.ops] == [op.kind for op in made.graph.ops]
+    for op, other in zip(again.model.graph.ops, made.graph.ops, strict=True):
+        for value, twin in zip(tensors(op), tensors(other), strict=True):
+            if value is not None and twin is not None and not is_float(value):
+                check_same(value, twin)
+
+
+def check_same(value: Value, twin: Value) -> None:
+    """Two tensors of integers have one scale, and constants the same codes; weights of 4 bits have
+    8, as those of some other layer do.
+    """
+    assert value.dtype == twin.dtype or (value.is_constant and twin.dtype == TensorType.INT4)
+    affine, other = affine_of(value), affine_of(twin)
+    assert (affine is None) == (other is None)
+    if affine is not None and other is not None:
+        np.testing.assert_allclose(affine.scale, other.scale, rtol=1e-6)
+        np.testing.assert_array_equal(affine.parameters[1], other.parameters[1])
+    if value.is_constant:
+        np.testing.assert_array_equal(value.contents, twin.contents)
+
+
+def test_a_pair_with_several_scales_between_operators_is_refused() -> None:
+    model = luciole.simulate(
+        luciole.quantize(images(), records(images()), scheme="int8").model
+    ).model
+    (pair, *_) = [op for op in model.graph.ops if isinstance(op, Quantize)]
+    count = pair.output.dims[-1]
+    several = Affine.channels(
+        np.ones(count), np.zeros(count), len(pair.output.dims) - 1, TensorType.INT8
+    )
+    pair.output.quantization = several.table()
+    with pytest.raises(QuantizeError, match="a tensor between operators takes one scale"):
+        luciole.quantize(model, scheme="from_fake_quant")
 
 
 def test_other_schemes_take_them_out_and_say_so() -> None:

@@ -56,10 +56,10 @@ def nearest(weights: Array, bias: Array, most: int, *, channels: bool, searched:
 
 
 def weights_as_given(weights: Array, bias: Array, affine: Affine, most: int) -> Integers:
-    """Return the codes of weights [o, n] that FAKE_QUANT rounded. Kernels read codes from -most to
+    """Return the codes of weights [o, n] that were rounded before. Kernels read codes from -most to
     most, around 0: weights beyond are rounded again.
     """
-    codes = np.rint(weights / affine.scale)
+    codes = np.rint(weights / affine.scale[:, None])  # one scale, or one of each output
     if np.abs(codes).max(initial=0) <= most:
         return Integers(codes.astype(np.int8), affine.scale, bias)
     return nearest(weights, bias, most, channels=False, searched=False)

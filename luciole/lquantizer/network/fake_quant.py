@@ -1,17 +1,20 @@
-"""Read what the FAKE_QUANT operators of a network say: scales that it was trained with."""
+"""Read what FAKE_QUANT operators of a network say, and pairs of QUANTIZE and DEQUANTIZE, which say
+the same: scales that it was trained with.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from luciole.ir import Graph, Model, TensorType, Value
+from luciole.ir import Array, Graph, Model, Op, TensorType, Value
 from luciole.ir.dtypes import integer_range
 from luciole.ir.ops.fake_quant import FakeQuant, limits
+from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.passes.cleaning.remove_dead import remove_dead
-from luciole.ir.quantization import Affine
+from luciole.ir.quantization import Affine, affine_of
 from luciole.kernels.fake_quant import fake_quant
 from luciole.lquantizer.assignment.layer_format import LayerFormat
 from luciole.lquantizer.assignment.schemes import SCHEMES
@@ -34,17 +37,71 @@ class TrainedGrids:
 NOTHING = TrainedGrids()
 
 
+@dataclass(frozen=True)
+class _Rounding:
+    """An operator whose output is a tensor rounded to some numbers: a FAKE_QUANT, or the DEQUANTIZE
+    of a pair or of a constant of integers, whose parameters are ``stored``.
+    """
+
+    op: FakeQuant | Dequantize
+    stored: Affine | None = None
+
+    @property
+    def value(self) -> Value:
+        """The tensor, or constant of integers, that is rounded."""
+        value = self.op.inputs if isinstance(self.op, FakeQuant) else _in_front(self.op)
+        assert value is not None, "something is rounded"
+        return value
+
+    @property
+    def bits(self) -> int:
+        return self.op.num_bits if isinstance(self.op, FakeQuant) else self._affine.bits
+
+    @property
+    def _affine(self) -> Affine:
+        assert self.stored is not None, "integers between two operators have parameters"
+        return self.stored
+
+    def numbers(self) -> Array:
+        """Compute the numbers that a constant is rounded to."""
+        contents = self.value.contents
+        if isinstance(self.op, FakeQuant):
+            return fake_quant(self.op, contents)
+        codes = contents if self.op.input is self.value else self._affine.encode(contents)
+        return self._affine.decode(codes).astype(np.float32)
+
+    def grid(self, dtype: TensorType) -> Affine:
+        """Return the affine parameters of a tensor between operators."""
+        if isinstance(self.op, FakeQuant):
+            return _between(self.op, dtype)
+        own = self.signed()
+        if own.dtype == dtype and (dtype == TensorType.INT8 or own.is_symmetric):
+            return own
+        low, high = (float(end[0]) for end in own.range)
+        return of_range((low, high), dtype)
+
+    def signed(self) -> Affine:
+        """Return the affine parameters of the integers, those of a byte with a sign."""
+        if isinstance(self.op, FakeQuant):
+            return _affine(self.op, TensorType.INT8)
+        is_unsigned = self._affine.dtype == TensorType.UINT8
+        return self._affine.shifted(TensorType.INT8) if is_unsigned else self._affine
+
+
 def format_asked_for(model: Model) -> LayerFormat:
-    """Find the format whose element types hold what FAKE_QUANT operators round to: 16 bits between
-    operators where one has more than 8, 4 bits for weights where none has more.
+    """Find the format whose element types hold what FAKE_QUANT operators and pairs round to: 16
+    bits between operators where one has more than 8, 4 bits for weights where none has more.
 
     Raises QuantizeError where there are none, and where no format has both.
     """
-    ops = list(_fake_quants(model.graph))
-    if not ops:
-        raise QuantizeError("no FAKE_QUANT operator says what is quantized, and how")
-    weights = [op.num_bits for op in ops if op.inputs.is_constant]
-    others = [op.num_bits for op in ops if not op.inputs.is_constant]
+    roundings = list(_roundings(model.graph))
+    if not roundings:
+        raise QuantizeError(
+            "no FAKE_QUANT operator says what is quantized, and how, and no pair of QUANTIZE and "
+            "DEQUANTIZE does"
+        )
+    weights = [one.bits for one in roundings if one.value.is_constant and one.bits <= _BYTE]
+    others = [one.bits for one in roundings if not one.value.is_constant]
     wide, narrow = max(others, default=_BYTE) > _BYTE, max(weights, default=_BYTE) <= _BYTE // 2
     types = (
         TensorType.INT16 if wide else TensorType.INT8,
@@ -54,52 +111,81 @@ def format_asked_for(model: Model) -> LayerFormat:
         if (scheme.activations, scheme.weights) == types:
             return format
     raise QuantizeError(
-        f"FAKE_QUANT rounds tensors to {types[0].name} and weights to {types[1].name}: no scheme "
-        "has both"
+        f"tensors are rounded to {types[0].name} and weights to {types[1].name}: no scheme has both"
     )
 
 
 def of_weights(graph: Graph) -> dict[Value, Affine]:
-    """Compute the constants that FAKE_QUANT operators round, and return their integers' affine
-    parameters.
-    """
+    """Compute the constants that are rounded, and return their integers' affine parameters."""
     affines = {}
-    for value, op in _taken(graph, constant=True):
-        real = graph.add_constant(graph.unique_name(value.name), fake_quant(op, value.contents))
-        value.replace_with(real)
-        affines[real] = _affine(op, TensorType.INT8)
+    for one in _checked(graph):
+        if one.value.is_constant:
+            real = graph.add_constant(graph.unique_name(one.value.name), one.numbers())
+            one.op.output.replace_with(real)
+            affines[real] = one.signed()
     remove_dead(graph)
     return affines
 
 
 def of_tensors(graph: Graph, dtype: TensorType) -> dict[Value, Affine]:
-    """Take out the FAKE_QUANT operators between others, and return the affine parameters of their
-    tensors. A tensor of fewer bits than its integers keeps its range, in smaller steps.
+    """Take out what rounds tensors between other operators, and return these tensors' affine
+    parameters. A tensor of fewer bits than its integers keeps its range, in smaller steps.
     """
-    affines = {value: _between(op, dtype) for value, op in _taken(graph, constant=False)}
+    affines = {}
+    for one in _checked(graph):
+        if not one.value.is_constant:
+            value = one.value
+            affines[value] = one.grid(dtype)
+            _take_out(one.op.output, value)
     remove_dead(graph)
     return affines
 
 
-def _taken(graph: Graph, *, constant: bool) -> Iterator[tuple[Value, FakeQuant]]:
-    """Replace the result of each FAKE_QUANT, of constants or of computed tensors, by its input."""
-    for op in [one for one in _fake_quants(graph) if one.inputs.is_constant == constant]:
-        for fault in op.verify():
-            raise QuantizeError(f"FAKE_QUANT {op.name!r}: {fault}")
+def _checked(graph: Graph) -> Iterable[_Rounding]:
+    """List what rounds tensors. Raises QuantizeError for impossible ranges and scales."""
+    roundings = list(_roundings(graph))
+    for one in roundings:
+        for fault in _faults(one):
+            raise QuantizeError(f"{one.op.kind} {one.op.name!r}: {fault}")
+    return roundings
+
+
+def _faults(one: _Rounding) -> Iterator[str]:
+    op = one.op
+    if isinstance(op, FakeQuant):
+        yield from op.verify()
         if not -np.inf < op.min < op.max < np.inf:
-            raise QuantizeError(
-                f"FAKE_QUANT {op.name!r}: min is {op.min} and max {op.max}: no range of numbers"
-            )
-        value, output = op.inputs, op.output
-        is_output, name = output.is_output, output.name
-        output.replace_with(value)
-        if is_output and not value.is_input:
-            output.name, value.name = value.name, name
-        yield value, op
+            yield f"min is {op.min} and max {op.max}: no range of numbers"
+    elif not one.value.is_constant and one.grid(op.input.dtype).scale.size > 1:
+        yield "a tensor between operators takes one scale"
 
 
-def _fake_quants(graph: Graph) -> Iterator[FakeQuant]:
-    return (op for op in list(graph.ops) if isinstance(op, FakeQuant))
+def _roundings(graph: Graph) -> Iterator[_Rounding]:
+    """Find what rounds tensors and constants."""
+    for op in list(graph.ops):
+        if isinstance(op, FakeQuant):
+            yield _Rounding(op)
+        elif isinstance(op, Dequantize) and _in_front(op) is not None:
+            affine = affine_of(op.input)
+            if affine is not None:
+                yield _Rounding(op, affine)
+
+
+def _in_front(op: Dequantize) -> Value | None:
+    """Return the tensor that a pair rounds, or a constant of integers, None for other tensors."""
+    if op.input.is_constant:
+        return op.input
+    maker: Op | None = None if op.input.producer is None else op.input.producer.op
+    rounds = isinstance(maker, Quantize) and maker.input.dtype == op.output.dtype
+    return maker.input if isinstance(maker, Quantize) and rounds else None
+
+
+def _take_out(rounded: Value, value: Value) -> None:
+    """Let readers get a tensor in place of what it is rounded to."""
+    is_output, name = rounded.is_output, rounded.name
+    rounded.replace_with(value)
+    if is_output and not value.is_input:
+        rounded.name, value.name = value.name, name
 
 
 def _between(op: FakeQuant, dtype: TensorType) -> Affine:

@@ -98,9 +98,10 @@ def prepared(model: Model, options: UniformOptions, choices: Choices) -> Start:
     """
     work = model.clone()
     graph = work.graph
-    pairs = take_out_pairs(graph)
+    reads_ranges = options.scheme == FROM_FAKE_QUANT
+    pairs = 0 if reads_ranges else take_out_pairs(graph)
     options, chosen = options.for_graph(graph), choices(graph)
-    if options.scheme != FROM_FAKE_QUANT:
+    if not reads_ranges:
         make_float(graph)
         schemes = uniform_types({op: chosen[op] for op in graph.ops if op in chosen})
         if not types_of(schemes):
@@ -118,4 +119,4 @@ def prepared(model: Model, options: UniformOptions, choices: Choices) -> Start:
     assert dtype is not None, "tensors between operators become integers"
     trained = TrainedGrids(of_tensors(graph, dtype), weights)
     schemes = uniform_types({op: chosen[op] for op in graph.ops if op in chosen}, read)
-    return Start(work, options, schemes, trained, pairs=pairs)
+    return Start(work, options, schemes, trained)

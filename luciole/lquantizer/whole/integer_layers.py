@@ -326,7 +326,10 @@ class _Learning:
 def _job(
     op: Op, name: str, types: Scheme, sampling: Sampling, trained: TrainedGrids
 ) -> Job[Scheme]:
-    affine = trained.weights.get(weight_slot(op)[1])
+    _, weights, axis = weight_slot(op)
+    affine = trained.weights.get(weights)
+    if affine is not None and affine.scale.size > 1 and affine.axis != axis:
+        affine = None  # kernels have scales of outputs
     return Job(name, [op], types, sampling, trained=affine)
 
 
