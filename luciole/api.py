@@ -36,6 +36,7 @@ from luciole.lquantizer.search.published.options import SeedOptions
 from luciole.lquantizer.search.result import SearchResult
 from luciole.lquantizer.search.sensitivity import Sensitivity
 from luciole.lquantizer.search.sensitivity import sensitivity as measure_layers
+from luciole.optimizing import canonical
 from luciole.quantizing import Task, converted, parted, proved_training, quantized
 
 if TYPE_CHECKING:
@@ -251,7 +252,7 @@ def sensitivity(
     choices = dict(locals())
     if options is None and scheme is None:
         choices["scheme"] = "int8"
-    chosen, model = _options(options, choices), as_model(model)
+    chosen, model = _options(options, choices), canonical(as_model(model))
     if not isinstance(chosen, UniformOptions):
         raise lquantizer.QuantizeError("sensitivity is of uniform integers: give their scheme")
     if data is None and chosen.takes_data:
@@ -283,7 +284,7 @@ def search(
     goes. Raises QuantizeError when nothing qualifies, the data cannot be
     used, and for a folder with another search, InputError as ``quantize`` does.
     """
-    opened, chosen = as_model(model), _finished(options, finish)
+    opened, chosen = canonical(as_model(model)), _finished(options, finish)
     records = records_of(opened.graph, data)
     folder = Path(output)
     if not isinstance(chosen, SeedOptions):
@@ -415,8 +416,10 @@ def finetune(
 
 
 def _unrolled(model: Model) -> Model:
-    """Copy a network with its LSTMs unrolled: they have no differentiable form of their own."""
-    copy = model.clone()
+    """Copy a network in the form that was quantized, with its LSTMs unrolled: they have no
+    differentiable form of their own.
+    """
+    copy = canonical(model)
     unroll_unidirseqlstm(copy.graph)
     return copy
 

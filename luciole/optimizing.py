@@ -7,7 +7,14 @@ from collections.abc import Iterable, Sequence
 
 from luciole.importers import load
 from luciole.ir import LucioleError, Model
-from luciole.ir.passes.registry import O1, Change, NamedPass, chosen, run_on_model
+from luciole.ir.passes.registry import (
+    O1,
+    Change,
+    NamedPass,
+    chosen,
+    make_canonical,
+    run_on_model,
+)
 from luciole.kernels.core.evaluation import evaluate
 
 TARGETS = ("tflite", "circle")
@@ -42,3 +49,10 @@ def optimize(
 def rewrite_model(model: Model, passes: Sequence[NamedPass]) -> dict[str, Change]:
     """Run passes on a model itself, and return what each changed."""
     return run_on_model(model, passes, evaluate)
+
+
+def canonical(model: Model) -> Model:
+    """Copy a model in the form that quantizers begin with, which importers give."""
+    copy = model.clone()
+    make_canonical(copy, evaluate)
+    return copy

@@ -40,6 +40,7 @@ from luciole.lquantizer.search.auto_bits import Widths, for_drop, for_size
 from luciole.lquantizer.search.mixed_bits import quantize_mixed_bits
 from luciole.lquantizer.whole.one import quantize_one
 from luciole.lquantizer.whole.one_steps import quantize_noted, record_alone, round_alone
+from luciole.optimizing import canonical
 
 Records = Mapping[str, Array]
 
@@ -81,7 +82,7 @@ def quantized(task: Task, options: Options) -> Result:
         split = parted(replace(task, proof=task.proof and not isinstance(options, OneOptions)))
         task = replace(task, records=split.learned, labels=split.labels)
         check_metric(task.metric, task.model, split.judges)
-    result = _by(options, task)
+    result = _by(options, replace(task, model=model_for(options, task.model)))
     if task.records is not None and _teaches(options):
         result.report.warnings += doubts(task.records)
     content = note_sizes(result, task.model)
@@ -89,6 +90,13 @@ def quantized(task: Task, options: Options) -> Result:
         enter_proof(result, task.model, _judges(task, split), content, task.metric)
     result.report.seconds = perf_counter() - begun
     return result
+
+
+def model_for(options: Options, model: Model) -> Model:
+    """Return a model in the form that options quantize: the one form of all networks, but for ONE's
+    numbers, which are of the file's own operators.
+    """
+    return model if isinstance(options, OneOptions) else canonical(model)
 
 
 def _check_judging(task: Task, options: Options) -> None:

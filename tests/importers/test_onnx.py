@@ -72,6 +72,26 @@ def test_a_batch_normalization_becomes_part_of_a_convolution() -> None:
     assert sorted(kinds) == ["ADD", "CONV_2D", "CONV_2D", "DEPTHWISE_CONV_2D", *["TRANSPOSE"] * 2]
 
 
+def test_what_exporters_spell_out_is_imported_in_the_canonical_form() -> None:
+    nodes = [
+        helper.make_node("Add", ["x", "three"], ["moved"]),
+        helper.make_node("Clip", ["moved", "zero", "six"], ["held"]),
+        helper.make_node("Mul", ["x", "held"], ["product"]),
+        helper.make_node("Div", ["product", "six"], ["swished"]),
+        helper.make_node("LayerNormalization", ["swished", "one"], ["normal"]),
+        helper.make_node("Sub", ["normal", "three"], ["y"]),
+    ]
+    numbers_of = {"zero": 0, "three": 3, "six": 6}
+    scalars: dict[str, Array] = {n: np.array(x, np.float32) for n, x in numbers_of.items()}
+    content = network(nodes, {"x": (2, 5)}, one=np.ones(5, np.float32), **scalars)
+    model = from_bytes(content).sound()
+    kinds = ["HARD_SWISH", "MEAN", "SUB", "SQUARE", "MEAN", "ADD", "RSQRT", "MUL", "ADD"]
+    assert [op.kind for op in model.graph.ops] == kinds
+    x = numbers(2, 5)
+    (got,) = luciole.Interpreter(model).run({"x": x}).values()
+    np.testing.assert_allclose(got, session(content).run(None, {"x": x})[0], rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("name", ["cnn", "unet", "mobilenet_v2_block"])
 def test_nhwc_gives_inputs_and_outputs_their_channels_last(name: str, tmp_path: Path) -> None:
     written = tmp_path / "model.tflite"

@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from luciole.importers.circle.model import from_bytes
+from luciole.importers.computing import computing
 from luciole.importers.imported import Imported
 from luciole.importers.keras.order import order_as_keras
 from luciole.importers.keras.programs import refuse_programs
@@ -24,6 +25,7 @@ from luciole.importers.reader import file_bytes
 from luciole.ir import LucioleError, Model
 from luciole.ir.errors import FormatError, missing_extra
 from luciole.ir.findings import Finding, Severity
+from luciole.ir.passes.registry import make_canonical
 
 OLDEST_KERAS = (3, 15, 1)
 """The first without published ways past ``safe_mode`` or bounds: setup.cfg asks for it, too."""
@@ -143,14 +145,20 @@ def _with_batch(framework: ModuleType, keras_model: Any, batch: int) -> Model:
 
 
 def _ordered(converter: Any, keras_model: Any) -> Model:
-    model = from_bytes(converter.convert())
+    model = _canonical(converter)
     order_as_keras(model, keras_model)
     return model
 
 
 def _from_saved_model(framework: ModuleType, path: Path) -> Model:
-    converter = framework.lite.TFLiteConverter.from_saved_model(str(path))
-    return from_bytes(converter.convert())
+    return _canonical(framework.lite.TFLiteConverter.from_saved_model(str(path)))
+
+
+def _canonical(converter: Any) -> Model:
+    """Convert a model, and bring it into the form that all importers give."""
+    model = from_bytes(converter.convert())
+    make_canonical(model, computing().evaluate)
+    return model
 
 
 def _reason(error: Exception) -> str:

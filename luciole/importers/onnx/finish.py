@@ -28,6 +28,7 @@ from luciole.ir.passes.fuse_quantization import (
     raise_version,
 )
 from luciole.ir.passes.layout.sink_transposes import MOVED, sink_transposes
+from luciole.ir.passes.registry import canonical_passes
 from luciole.ir.quant import Fixed
 from luciole.ir.quantization import Affine
 from luciole.schema.enums import Padding
@@ -37,14 +38,15 @@ _FROM_UINT8 = 128
 
 
 def finish(model: Model, is_ours: bool) -> None:
-    """Run the usual passes on all graphs, and let operators between DEQUANTIZE and QUANTIZE compute
-    with integers. Files of our own mean AVERAGE_POOL_2D by means, all others round halves to even;
-    and of batch normalizations they have what is not to be fused.
+    """Bring all graphs into the canonical form, and let operators between DEQUANTIZE and QUANTIZE
+    compute with integers. Files of our own have the form that they were written from: they mean
+    AVERAGE_POOL_2D by means, all others round halves to even; and of batch normalizations they have
+    what is not to be fused.
     """
     fuse = fuse_biases if is_ours else fuse_batch_norm
+    forms = (fuse_gelu,) if is_ours else canonical_passes(computing().evaluate)
     for graph in model.graphs:
-        usual = (sink_transposes, fuse, fuse_gelu, fuse_activation_function, remove_dead)
-        run_passes(graph, usual)
+        run_passes(graph, (sink_transposes, fuse, *forms, fuse_activation_function, remove_dead))
         if any(isinstance(op, Dequantize | Quantize) for op in graph.ops):
             _quantize(graph)
             pools = [op for op in graph.ops if isinstance(op, AveragePool2D) and not is_ours]

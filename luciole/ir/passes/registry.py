@@ -14,6 +14,7 @@ from functools import cache, partial
 
 from luciole.ir.errors import DefinitionError, LucioleError
 from luciole.ir.graph import Graph, Model
+from luciole.ir.passes import Pass as GraphPass
 from luciole.ir.passes import run_passes
 from luciole.ir.passes.cleaning.remove_dead import remove_dead_buffers
 from luciole.ir.rewriting.passes import Evaluate, Pass
@@ -22,8 +23,13 @@ FOLDERS = ("cleaning", "canonical", "composites", "folding", "layout")
 """Where passes stand, in the order in which a round runs them."""
 
 O1, CANONICAL, NONE = "o1", "canonical", "none"
-PRESETS = {O1: FOLDERS, CANONICAL: FOLDERS[:2], NONE: ()}
+PRESETS = {O1: FOLDERS, CANONICAL: FOLDERS[:3], NONE: ()}
 """Folders of the passes that a preset runs, but for those that are run on request alone."""
+
+_FOR_SIZE = ("remove_duplicate_const",)
+"""Passes that make files smaller and graphs no simpler, which are not canonical: what is done to a
+constant is done to all that share it.
+"""
 
 Kinds = Counter[str]
 
@@ -123,7 +129,9 @@ def _of_name(name: str, *, circle: bool) -> list[NamedPass]:
 
 def _of_preset(preset: str, *, circle: bool) -> list[NamedPass]:
     folders = PRESETS[preset]
-    usual = [one for one in all_passes().values() if not one.call.on_request]
+    left_out = _FOR_SIZE if preset == CANONICAL else ()
+    known = all_passes().values()
+    usual = [one for one in known if not one.call.on_request and one.name not in left_out]
     return [one for one in usual if one.folder in folders and (circle or not one.needs_circle)]
 
 
@@ -151,6 +159,18 @@ def run_on_model(
     if passes:
         remove_dead_buffers(model)
     return {name: change for name, change in changes.items() if change.times}
+
+
+def canonical_passes(evaluate: Evaluate) -> list[GraphPass]:
+    """Return the passes that bring a graph into the one form that importers give and quantizers
+    begin with, whose operators all are TFLite's.
+    """
+    return [partial(one.run, evaluate=evaluate) for one in chosen(CANONICAL, circle=False)]
+
+
+def make_canonical(model: Model, evaluate: Evaluate) -> None:
+    """Bring a model into that form. Raises what ``run_on_model`` does."""
+    run_on_model(model, chosen(CANONICAL, circle=False), evaluate)
 
 
 def _watched(one: NamedPass, evaluate: Evaluate, change: Change, graph: Graph) -> bool:

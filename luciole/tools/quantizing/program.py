@@ -47,6 +47,7 @@ def quantizer(
 
 def _run(arguments: argparse.Namespace) -> int:
     from luciole import api
+    from luciole.quantizing import model_for
 
     _take_model(arguments)
     is_converted = arguments.simulate or arguments.requantize is not None
@@ -62,7 +63,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.sensitivity:
         return _show_sensitivity(model, split, options, arguments)
     begun = perf_counter()
-    result = _quantized(model, split, options, metric, arguments)
+    result = _quantized(model_for(options, model), split, options, metric, arguments)
     return _finish(result, kind_of(options), model, split, arguments, begun, metric)
 
 
