@@ -16,7 +16,7 @@ from luciole.tools.one.alias import Alias, Option
 from luciole.tools.one.command import main, translated
 from luciole.tools.one.switches import SAME, SWITCHES
 from luciole.tools.one.table import ALIASES, WITHOUT, forms, names
-from tests.networks import random
+from tests.networks import random, two_inputs
 from tests.tools.running import Outcome, call, left_behind, spawn
 
 Capture = pytest.CaptureFixture[str]
@@ -305,4 +305,16 @@ def test_operators_are_selected_and_inputs_resized(capsys: Capture, folder: Path
     assert one(capsys, "circle-resizer", *files, *shape).code == 0
     assert luciole.load("three.circle").graph.outputs[0].shape[0] == 3
     text = one(capsys, "circle-resizer", *files, "--input_shapes", "[3,20],[3,20]").error(2)
+    assert "--shape is '[3,20]': NAME=SHAPE is needed, inputs are 'x'" in text
+    text = one(capsys, "circle-resizer", *files, "--input_shapes", "[3,wide]").error(2)
     assert "a shape is written as 1,32,32,3" in text
+
+
+def test_several_inputs_are_resized_in_their_order(capsys: Capture, folder: Path) -> None:
+    luciole.save(two_inputs(), "two.circle")
+    shapes = [v.dims[1:] for v in two_inputs().graph.inputs]
+    text = ",".join(f"[3,{','.join(map(str, shape))}]" for shape in shapes)
+    files = ("--input_path", "two.circle", "--output_path", "three.circle")
+    assert one(capsys, "circle-resizer", *files, "--input_shapes", text).code == 0
+    resized = luciole.load("three.circle").graph
+    assert [v.dims for v in resized.inputs] == [(3, *shape) for shape in shapes]

@@ -113,6 +113,10 @@ def test_integers_are_those_of_litert(capsys: Capture, folder: Path) -> None:
     for number, row in enumerate(computed):
         (theirs,) = litert(path.read_bytes(), [codes[number : number + 1]])
         np.testing.assert_array_equal(row, theirs[0])
+    assert call(capsys, "run", path, "--data", "x.npy", "-o", "y.h5").code == 0
+    reader = Graph("reader")
+    reader.add_input("it", (1, 10), TensorType.INT8)
+    np.testing.assert_array_equal(load_data("y.h5", reader).records["it"], computed)
 
 
 def test_run_refuses_what_does_not_go_together(capsys: Capture, folder: Path) -> None:

@@ -110,11 +110,12 @@ def _decoded(file: Hdf5File, path: str, spec: InputSpec, source: str) -> Rows:
 
 
 def write_hdf5(path: str, records: Mapping[str, Array] | Sequence[Array]) -> None:
-    """Write records as ONE reads them: typed datasets, each a batch of one, bool as an enumeration.
+    """Write records as ONE reads them: typed datasets, each a batch of one, bool as an enumeration;
+    all as bytes where one is of a type that ONE reads as bytes alone.
 
     ``records`` has one array per input in the model's input order, first axis the records. The file
-    appears whole or not at all. Raises DataError for counts that differ and for types that ONE does
-    not read, LucioleError where the file cannot be written.
+    appears whole or not at all. Raises DataError for counts that differ and for types that no model
+    holds, LucioleError where the file cannot be written.
     """
     arrays = list(records.values() if isinstance(records, Mapping) else records)
     with about(path):
@@ -130,8 +131,8 @@ def _check_writable(arrays: Sequence[Array]) -> int:
     if len(set(lengths)) != 1:
         raise DataError(f"every input needs the same number of records, found {lengths}")
     for index, array in enumerate(arrays):
-        if array.dtype.name not in _TYPED:
-            raise DataError(f"input {index} is {array.dtype}, ONE reads {', '.join(_TYPED)}")
+        if array.dtype.kind not in "biuf":
+            raise DataError(f"input {index} is {array.dtype}: real numbers are needed")
     if lengths[0] < 1:
         raise DataError("holds no records")
     return lengths[0]
@@ -142,7 +143,15 @@ def _write(draft: BinaryIO, arrays: Sequence[Array], count: int) -> None:
 
     with h5py.File(draft, "w") as file:
         value = file.create_group("value")
+        raw = any(array.dtype.name not in _TYPED for array in arrays)
+        if raw:
+            value.attrs["rawData"] = np.uint8(1)
         for number in range(count):
             record = value.create_group(str(number))
             for index, array in enumerate(arrays):
-                record.create_dataset(str(index), data=array[number : number + 1])
+                data = array[number : number + 1]
+                record.create_dataset(str(index), data=_bytes_of(data) if raw else data)
+
+
+def _bytes_of(array: Array) -> Array:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)

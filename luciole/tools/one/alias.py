@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from luciole.tools.common.command import UsageError
+
+_LISTS = re.compile(r"[^\[\],]*\[[^\]]*\]?|[^\[\],]+")
+"""An entry in brackets, with all that stands in front, or whatever else stands between commas."""
 
 HOLDS = ""
 """What stands here for an option whose effect is there without it."""
@@ -32,7 +36,9 @@ class Option:
     repeated: bool = False
     absent: str = ""
     listed: bool = False
-    """Whether the value is a list with commas, of which each entry gets the words."""
+    """Whether the value is a list with commas, of which each entry, which may be a list in brackets
+    itself, gets the words.
+    """
 
     @property
     def name(self) -> str:
@@ -53,7 +59,8 @@ class Option:
         if "{}" in here:
             return [word.replace("{}", text) for word in here.split()]
         if self.listed:
-            return [word for entry in text.split(",") for word in (here, entry.strip())]
+            entries = _LISTS.findall(text) if text.startswith("[") else text.split(",")
+            return [word for entry in entries for word in (here, entry.strip())]
         if here and not here.startswith("-"):
             return [text]
         return [*here.split(), *(values if here else ())]

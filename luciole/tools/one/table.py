@@ -329,13 +329,7 @@ ALIASES: tuple[Alias, ...] = (
         (
             option("--input_path", "FILE", "MODEL", required=True),
             option("--output_path", "FILE", "-o {}", required=True),
-            option(
-                "--input_shapes",
-                "SHAPE",
-                "--shape",
-                "of one input; of several `luciole resize --shape NAME=SHAPE`",
-                required=True,
-            ),
+            option("--input_shapes", "SHAPES", "--shape", required=True, listed=True),
             VERBOSE,
         ),
     ),

@@ -28,8 +28,8 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole resize") -> 
         action="append",
         required=True,
         metavar="[NAME=]SHAPE",
-        help="an input's shape, 1,32,32,3 (may be repeated; the name may be left out of a model "
-        "with one input)",
+        help="an input's shape, 1,32,32,3 (may be repeated; names may be left out where each "
+        "input has one, in their order)",
     )
     add_common(parser)
     return run_program(argv, parser, _run)
@@ -39,19 +39,31 @@ def _run(arguments: argparse.Namespace) -> int:
     from luciole.ir.surgery.resize import resize
 
     model = opened(arguments)
-    shapes = dict(_shape(model.graph, text) for text in arguments.shape)
+    names = _names(model.graph, arguments.shape)
+    shapes = {name: _shape(text) for name, text in zip(names, arguments.shape, strict=True)}
     write(arguments, resize(model, shapes))
     return FINE
 
 
-def _shape(graph: Graph, text: str) -> tuple[str, Shape]:
-    """Read an input's name and shape. Raises UsageError for what is neither."""
-    name, _, extents = text.rpartition("=")
-    if not name and len(graph.inputs) != 1:
-        names = ", ".join(repr(value.name) for value in graph.inputs)
-        raise UsageError(f"--shape is {text!r}: NAME=SHAPE is needed, inputs are {names}")
+def _names(graph: Graph, texts: Sequence[str]) -> list[str]:
+    """Read the inputs that texts name, or take all in their order where none is named. Raises
+    UsageError for names that are left out of some.
+    """
+    names = [text.rpartition("=")[0] for text in texts]
+    inputs = [value.name for value in graph.inputs]
+    if not any(names) and len(texts) == len(inputs):
+        return inputs
+    for name, text in zip(names, texts, strict=True):
+        if not name:
+            known = ", ".join(map(repr, inputs))
+            raise UsageError(f"--shape is {text!r}: NAME=SHAPE is needed, inputs are {known}")
+    return names
+
+
+def _shape(text: str) -> Shape:
+    """Read a shape. Raises UsageError for what is none."""
+    extents = text.rpartition("=")[2]
     words = [w.strip() for w in extents.strip().removeprefix("[").removesuffix("]").split(",")]
     if not all(word in ("", "?", "-1") or word.isdecimal() for word in words):
         raise UsageError(f"--shape is {text!r}: a shape is written as 1,32,32,3")
-    shape = tuple(None if word in ("?", "-1") else int(word) for word in words if word)
-    return name or graph.inputs[0].name, shape
+    return tuple(None if word in ("?", "-1") else int(word) for word in words if word)
