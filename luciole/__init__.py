@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from luciole.kernels.core.custom import custom_operator
     from luciole.optimizing import optimize
     from luciole.running import Interpreter, run
-    from luciole.surgery import Parts, cut, extract, resize, split
+    from luciole.surgery import Parts, cut, extract, partition, resize, split
     from luciole.viewing import View, summary, verify, view
 
 __version__ = "0.1.0"
@@ -62,6 +62,7 @@ __all__ = [
     "implant",
     "load",
     "optimize",
+    "partition",
     "quantize",
     "requantize",
     "resize",
@@ -108,6 +109,7 @@ _HOME = {
     "Parts": "luciole.surgery",
     "cut": "luciole.surgery",
     "extract": "luciole.surgery",
+    "partition": "luciole.surgery",
     "resize": "luciole.surgery",
     "split": "luciole.surgery",
 }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import configparser
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +21,17 @@ from luciole.ir import Graph, LucioleError, Model, Shape
 from luciole.ir.errors import FormatError
 from luciole.ir.surgery import cut as cutting
 from luciole.ir.surgery import extract as extracting
+from luciole.ir.surgery import partition as partitioning
 from luciole.ir.surgery import resize as resizing
 from luciole.ir.surgery import split as splitting
 from luciole.ir.text.json_reading import parse_json
 
-__all__ = ["Parts", "cut", "extract", "resize", "split"]
+__all__ = ["Parts", "cut", "extract", "partition", "resize", "split"]
 
 Path_ = str | os.PathLike[str]
+
+_COMPLY = ("opcode", "opname")
+"""Words for what a partition file's groups go by."""
 
 
 def extract(
@@ -80,15 +86,32 @@ def split(model: Path_ | Model, at: str | Sequence[str]) -> Parts:
     return Parts(models, inputs, outputs)
 
 
+def partition(model: Path_ | Model, groups: Path_, *, default: str | None = None) -> Parts:
+    """Split a model into parts of one group each, as a partition file of ONE's circle-partitioner
+    says: ``[partition]`` with ``backends``, ``default`` (unless another is given) and ``comply``,
+    and for ``comply=opcode`` groups by kind (``DIV=npu``) in ``[OPCODE]``, for ``opname`` by the
+    name of an operator's first result in ``[OPNAME]``.
+
+    A part has as many operators as can run before one of another group has to. Raises FormatError
+    for a file that is not understood, and LucioleError where a variable's state would be split.
+    """
+    whole, place = as_model(model), Path(groups)
+    chosen = _groups(whole.graph, place, default)
+    pairs = partitioning.partition(whole, dict(zip(whole.graph.ops, chosen, strict=True)))
+    inputs, outputs = ([v.name for v in side] for side in (whole.graph.inputs, whole.graph.outputs))
+    return Parts([part for _, part in pairs], inputs, outputs, [group for group, _ in pairs])
+
+
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Models that run one behind the other: outputs are inputs of those behind, by name; and the
-    names of what the caller gives and gets.
+    """Models that run one behind the other: outputs are inputs of those behind, by name; the names
+    of what the caller gives and gets; and the group of each part where they have some.
     """
 
     models: Sequence[Model]
     inputs: Sequence[str]
     outputs: Sequence[str]
+    groups: Sequence[str] = ()
     graph: Graph = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -108,7 +131,7 @@ class Parts:
         if place.suffix.lower() != ".json":
             raise LucioleError(f"{place.name}: parts are described in a .json file")
         stem = place.stem.removesuffix(".conn")
-        files = [place.with_name(f"{stem}.{n}{extension}") for n in range(1, len(self.models) + 1)]
+        files = [place.with_name(f"{stem}.{mark}{extension}") for mark in self._marks()]
         ends = [(m.graph.inputs, m.graph.outputs) for m in self.models]
         parts = [
             _described(file.name, [v.name for v in taken], [v.name for v in told])
@@ -120,6 +143,12 @@ class Parts:
             contents[file] = to_bytes(model, writer_of(file).format)
         write_files(contents)
         return files
+
+    def _marks(self) -> list[str]:
+        """Number the parts' files, as ONE does where parts have groups."""
+        if not self.groups:
+            return [str(n) for n in range(1, len(self.models) + 1)]
+        return [f"{n:05}_{group}" for n, group in enumerate(self.groups, 1)]
 
     @classmethod
     def load(cls, path: Path_) -> Parts:
@@ -137,6 +166,28 @@ class Parts:
         if not files:
             raise FormatError(f'{place.name}: "parts" is a list of at least one part')
         return cls([load(file) for file in files], inputs, outputs)
+
+
+def _groups(graph: Graph, place: Path, default: str | None) -> list[str]:
+    """Read the group of each operator."""
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]  # names keep their case
+    try:
+        parser.read_string(file_bytes(place).decode())
+        table = parser["partition"]
+        known = [word.strip() for word in table["backends"].split(",")]
+        default, comply = default or table["default"], table.get("comply", "opcode")
+    except (configparser.Error, UnicodeError, KeyError) as error:
+        reason = " ".join(str(error).split())
+        raise FormatError(f"{place.name}: [partition] needs backends, default: {reason}") from None
+    if comply not in _COMPLY:
+        raise FormatError(f"{place.name}: comply is {comply!r}: {' or '.join(_COMPLY)} is needed")
+    section = parser[comply.upper()] if parser.has_section(comply.upper()) else {}
+    for name, group in (*section.items(), ("default", default)):
+        if group not in known:
+            raise FormatError(f"{place.name}: {name} is in {group!r}, backends are {known}")
+    keys = [op.kind if comply == "opcode" else op.name for op in graph.ops]
+    return list(map(dict(section).get, keys, repeat(default)))
 
 
 def _described(file: str, inputs: Sequence[str], outputs: Sequence[str]) -> dict[str, Any]:

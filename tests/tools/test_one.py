@@ -152,6 +152,11 @@ def test_the_entry_points_are_those_of_the_table() -> None:
             ],
         ),
         (
+            "circle-partitioner",
+            "--part_file net.part --input_file net.circle --default cpu",
+            ["split --partition net.part net.circle --default cpu"],
+        ),
+        (
             "circle-opselector",
             "--by_id 1-3,5 --by_name a,b in out",
             ["extract in -o out --number 1-3,5 --name a --name b"],

@@ -27,7 +27,15 @@ def split(model: Model, at: Sequence[str]) -> list[Model]:
     graph = model.graph
     places = {op: place for place, op in enumerate(graph.ops)}
     points = sorted((_point(model, name) for name in at), key=lambda v: places[_maker(v)])
-    regions = _regions(graph, points)
+    return parts_of(model, _regions(graph, points))
+
+
+def parts_of(model: Model, regions: Sequence[set[Op]]) -> list[Model]:
+    """Make a model of the operators of each region, which run one behind the other; each has what
+    makes handles, and what sets states up, for itself. Raises GraphError as ``split`` does.
+    """
+    graph = model.graph
+    regions = [_whole(graph, ops) for ops in regions]
     for ops in regions:
         refuse_split_state(model, ops)
     ends = [ends_of(graph, ops) for ops in regions]
@@ -67,7 +75,7 @@ def _regions(graph: Graph, points: Sequence[Value]) -> list[set[Op]]:
     rest = set(graph.ops) - done - shared
     if not any(op.results and not makes_handle(op) for op in rest):
         raise GraphError(f"tensor {points[-1].name!r} parts nothing: no operator comes behind it")
-    return [_whole(graph, ops) for ops in (*regions, rest)]
+    return [*regions, rest]
 
 
 def _operands(op: Op) -> list[Value]:

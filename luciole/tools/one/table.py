@@ -323,6 +323,19 @@ ALIASES: tuple[Alias, ...] = (
         ),
     ),
     Alias(
+        "circle-partitioner",
+        "split",
+        "makes a model of each backend's operators, and a description of how they are joined",
+        (
+            option("--part_file", "FILE", "--partition", required=True),
+            option("--input_file", "FILE", "MODEL", required=True),
+            option("--default", "BACKEND", "--default"),
+            option("--backends", "NAMES", None, "`backends=` in the partition file says them"),
+            option("--work_path", "FOLDER", None, "name files with their folders"),
+            VERBOSE,
+        ),
+    ),
+    Alias(
         "circle-resizer",
         "resize",
         "gives inputs other shapes",

@@ -2,8 +2,10 @@
 
 The file that is named describes how parts are connected, by the names of tensors, as ONE's
 circle-partitioner does; beside it lies a model for each part. `luciole run` takes it as a model.
+A partition file, as ONE reads it, says which operators belong to one backend.
 
   luciole split net.tflite -o net.conn.json --at conv5 --at pool
+  luciole split net.circle --partition net.part
   luciole run net.conn.json --data test.npz -o answers.npz
 """
 
@@ -34,14 +36,24 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole split") -> i
     parser = parser_for(program, __doc__ or "")
     parser.add_argument("model", metavar="MODEL", help=a_model())
     parser.add_argument(
-        "-o", dest="target", required=True, metavar="FILE", help="the .json file to write"
+        "-o",
+        dest="target",
+        metavar="FILE",
+        help="the .json file to write (default: MODEL.conn.json beside the model)",
     )
     parser.add_argument(
         "--at",
         action="append",
-        required=True,
         metavar="TENSOR",
         help="a part ends where this tensor is computed (may be repeated)",
+    )
+    parser.add_argument(
+        "--partition",
+        metavar="FILE",
+        help="a partition file: backends of operators, by kind or name",
+    )
+    parser.add_argument(
+        "--default", metavar="BACKEND", help="the backend of all other operators, with --partition"
     )
     add_common(parser)
     return run_program(argv, parser, _run)
@@ -50,17 +62,30 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole split") -> i
 def _run(arguments: argparse.Namespace) -> int:
     from luciole.exporters.writer import writers
     from luciole.files import check_writable
-    from luciole.surgery import split
 
+    if arguments.target is None:
+        arguments.target = str(Path(arguments.model).with_suffix(".conn.json"))
     if Path(arguments.target).suffix.lower() != ".json":
         raise UsageError(f"{arguments.target}: parts are described in a .json file")
     check_writable(arguments.target)
-    parts = split(arguments.model, arguments.at)
+    parts = _parts(arguments)
     own = Path(arguments.model).suffix.lower()
     extension = own if own in [writer.extension for writer in writers()] else ".circle"
     files = parts.save(arguments.target, source=arguments.model, extension=extension)
     _print(arguments, parts, files)
     return FINE
+
+
+def _parts(arguments: argparse.Namespace) -> Parts:
+    from luciole.surgery import partition, split
+
+    if bool(arguments.at) == bool(arguments.partition):
+        raise UsageError("say what parts there are: --at TENSOR or --partition FILE")
+    if arguments.partition:
+        return partition(arguments.model, arguments.partition, default=arguments.default)
+    if arguments.default is not None:
+        raise UsageError("--default goes with --partition FILE")
+    return split(arguments.model, arguments.at)
 
 
 def _print(arguments: argparse.Namespace, parts: Parts, files: Sequence[Path]) -> None:
