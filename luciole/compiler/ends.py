@@ -21,10 +21,10 @@ from luciole.compiler.options import (
     Transform,
 )
 from luciole.ir import Array, TensorType, UnsupportedError, Value
-from luciole.ir.dtypes import NUMPY
 from luciole.ir.quantization import Affine
 from luciole.ir.value import element_count
 from luciole.kernels.portable.calls import CCall, Field
+from luciole.kernels.portable.moves import whole
 
 RISING_TOGETHER = ("luc_softmax", "luc_tanh", "luc_logistic")
 """Functions that leave the largest number of a row where it is."""
@@ -172,7 +172,6 @@ def _own_place(network: Network, place: int, end: End) -> End:
     if network.maker(value) is not None and value not in network.outputs[:place]:
         return end
     copy = Value(f"{value.name}_copy", value.dtype, value.dims)
-    size = element_count(value.dims) * NUMPY[value.dtype].itemsize
-    network.calls.append(CCall("luc_copy", {"bytes": size}, (value,), (copy,)))
+    network.calls.append(whole(value, copy))
     network.outputs[place] = copy
     return replace(end, value=copy)

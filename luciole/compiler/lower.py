@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from luciole.compiler.variables import Variables, variables_of
 from luciole.interpreter.microscaling import InBlocks
 from luciole.interpreter.settle import Settled, settle
 from luciole.ir import Array, Graph, GraphError, Op, UnsupportedError, Value
@@ -50,7 +51,7 @@ class Network:
 
     def remove_unread(self) -> None:
         """Remove calls of which nothing is read."""
-        needed = set(self.outputs)
+        needed = {*self.outputs, *self.states}
         kept = []
         for call in reversed(self.calls):
             if needed & set(call.writes):
@@ -70,7 +71,8 @@ def lower(graph: Graph, vectors: Vectors = SCALAR) -> Network:
         if open_ := _odd_operand(op):
             raise UnsupportedError(open_)
     hosts = _hosts(settled.ops)
-    calls, refused = _calls_of(settled, vectors)
+    variables = variables_of(settled, MEMORY_LIMIT)
+    calls, refused = _calls_of(settled, variables, vectors)
     if refused:
         kinds = [op.kind for op in refused]
         listed = ", ".join(f"{kind} ({kinds.count(kind)}x)" for kind in dict.fromkeys(kinds))
@@ -82,7 +84,8 @@ def lower(graph: Graph, vectors: Vectors = SCALAR) -> Network:
         [replace(call, reads=tuple(hosts.get(v, v) for v in call.reads)) for call in calls],
         dict(settled.constants),
         {copy: value for value, copy in settled.values.items()},
-        {v: _beginning(v) for v in settled.graph.values if v.is_variable and v.users},
+        {v: _beginning(v) for v in settled.graph.values if v.is_variable and v.users}
+        | variables.begins,
     )
 
 
@@ -104,7 +107,8 @@ def refusals(graph: Graph) -> dict[Op, str]:
     """
     settled = _settled(graph)
     odd = {op: why for op in settled.ops if (why := _odd_operand(op))}
-    _, refused = _calls_of(replace(settled, ops=[op for op in settled.ops if op not in odd]))
+    rest = replace(settled, ops=[op for op in settled.ops if op not in odd])
+    _, refused = _calls_of(rest, variables_of(settled, MEMORY_LIMIT))
     return {op: (odd | refused)[op] for op in settled.ops if op in odd or op in refused}
 
 
@@ -146,9 +150,12 @@ def _hosts(ops: Sequence[Op]) -> dict[Value, Value]:
     return hosts
 
 
-def _calls_of(settled: Settled, vectors: Vectors = SCALAR) -> tuple[list[CCall], dict[Op, str]]:
+def _calls_of(
+    settled: Settled, variables: Variables, vectors: Vectors = SCALAR
+) -> tuple[list[CCall], dict[Op, str]]:
     """Make the calls of all operators that do more than reshape; why some have none."""
-    context, calls, refused = PortableContext(settled.constants, vectors), [], dict[Op, str]()
+    context = PortableContext(settled.constants, vectors, variables.by_handle)
+    calls, refused = list[CCall](), dict[Op, str]()
     for op in settled.ops:
         if op.reshapes:
             continue

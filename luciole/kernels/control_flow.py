@@ -9,6 +9,7 @@ from luciole.kernels.core.contract import Calls, Context, NativeStep
 from luciole.kernels.core.registry import stateful, stateful_native
 from luciole.kernels.core.state import State
 from luciole.kernels.elements import copy
+from luciole.kernels.portable.calls import CCall, PortableContext, portable
 
 
 @stateful(ops.If)
@@ -66,3 +67,10 @@ def _truth(condition: Array) -> bool:
     if condition.size != 1:
         raise LucioleError(f"the condition has {condition.size} elements, 1 is needed")
     return bool(condition.reshape(-1)[0])
+
+
+@portable(ops.CallOnce, ())
+def call_once_in_c(op: ops.CallOnce, context: PortableContext) -> list[CCall]:
+    """Do nothing: what the graph sets is what variables begin with."""
+    del op, context
+    return []

@@ -11,6 +11,9 @@ from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.registry import stateful, stateful_native
 from luciole.kernels.core.state import State
 from luciole.kernels.elements import copy
+from luciole.kernels.portable.calls import CCall, PortableContext, portable
+from luciole.kernels.portable.moves import TYPES as MOVED
+from luciole.kernels.portable.moves import whole
 
 
 @stateful(ops.VarHandle)
@@ -82,3 +85,22 @@ def _copy(to: Array | None, source: Array | None, held: Array | None) -> NativeS
         return None
     alike = to.dtype == source.dtype and to.shape == source.shape
     return copy.step([(to, source)], held) if alike else None
+
+
+@portable(ops.VarHandle, ())
+def handle_in_c(op: ops.VarHandle, context: PortableContext) -> list[CCall]:
+    """Do nothing: programs know where each variable lies."""
+    del op, context
+    return []
+
+
+@portable(ops.ReadVariable, ())
+def read_in_c(op: ops.ReadVariable, context: PortableContext) -> list[CCall]:
+    """Copy from the variable's place."""
+    return [whole(context.variables[op.resource], op.output)]
+
+
+@portable(ops.AssignVariable, *MOVED)
+def assign_in_c(op: ops.AssignVariable, context: PortableContext) -> list[CCall]:
+    """Copy to the variable's place."""
+    return [whole(op.value, context.variables[op.resource])]

@@ -77,11 +77,12 @@ class CCall:
 @dataclass(frozen=True)
 class PortableContext:
     """Facts for a builder besides its operator: the contents of constants, sparse and folded ones
-    included, and the machine's registers.
+    included, the machine's registers, and the tensors that stand for variables, by their handles.
     """
 
     constants: Mapping[Value, Array]
     vectors: Vectors = SCALAR
+    variables: Mapping[Value, Value] = field(default_factory=dict)
 
     def constant(self, value: Value) -> Array:
         """Return the contents of a constant. Raises UnsupportedError for what is computed."""

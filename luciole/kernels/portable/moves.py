@@ -52,6 +52,12 @@ def fill(y: Value, number: Array | int | float) -> CCall:
     return CCall("luc_repeat", fields, (), (y,))
 
 
+def whole(x: Value, y: Value) -> CCall:
+    """Copy a tensor as it is."""
+    size = element_count(x.dims) * np.dtype(NUMPY[x.dtype]).itemsize
+    return CCall("luc_copy", {"bytes": size}, (x,), (y,))
+
+
 def surround(x: Value, y: Value, pairs: Pairs, number: Array | int | float) -> list[CCall]:
     """Fill a tensor with a number, and copy another one into it."""
     return [fill(y, number), place(x, y, [before for before, _ in pairs])]
