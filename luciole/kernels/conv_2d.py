@@ -21,6 +21,7 @@ from luciole.kernels.layers.int8.layer import IntegerLayer
 from luciole.kernels.layers.int8.rescale import BYTES, SHORTS, SIGNATURES, Rescaling, centred
 from luciole.kernels.layers.int16.layer import ShortLayer, way_of_convolution
 from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
+from luciole.kernels.portable.hybrid import BY_BYTES, hybrid_calls
 from luciole.kernels.portable.images import cut_off, windows_of
 from luciole.kernels.portable.integers import INT8_BY_4, INT8S, rescaled
 
@@ -196,3 +197,22 @@ def float_in_c(op: Conv2D, context: PortableContext) -> list[CCall]:
     tables: dict[str, Field] = {"weights": context.constant(op.filter)}
     fields = _fields(op) | tables | {"bias": context.optional(op.bias)} | cut_off(op.activation)
     return [CCall("luc_conv_2d_float", fields, (op.input,), op.results)]
+
+
+@portable(Conv2D, *BY_BYTES)
+def hybrid_in_c(op: Conv2D, context: PortableContext) -> list[CCall]:
+    """Call the convolution of floats with weights of bytes."""
+    filter, windows = context.constant(op.filter), _fields(op)
+    alone = _alone(op, np.empty(op.input.dims), filter)
+    return hybrid_calls(
+        op.input,
+        op.results[0],
+        {"windows": windows["windows"]},
+        element_count(op.input.dims[1:]),
+        op.activation,
+        weights=filter,
+        scales=weight_scales(op.filter, 0) if alone is None else np.array([alone]),
+        bias=context.optional(op.bias),
+        asymmetric=alone is None,
+        together=alone is not None,
+    )

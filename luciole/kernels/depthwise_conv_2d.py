@@ -6,6 +6,7 @@ import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D, check_multiple
+from luciole.ir.value import element_count
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.contract import Built, Context
 from luciole.kernels.core.reasons import Declined, accepted
@@ -25,6 +26,7 @@ from luciole.kernels.layers.int8.layer import IntegerLayer
 from luciole.kernels.layers.int8.rescale import BYTES, SHORTS, SIGNATURES, Rescaling, centred
 from luciole.kernels.layers.int16.layer import ShortDepthwise, ShortLayer, way_of_convolution
 from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
+from luciole.kernels.portable.hybrid import BY_BYTES, hybrid_calls
 from luciole.kernels.portable.images import cut_off, windows_of
 from luciole.kernels.portable.integers import INT8_BY_4, INT8S, rescaled
 
@@ -183,3 +185,23 @@ def float_in_c(op: DepthwiseConv2D, context: PortableContext) -> list[CCall]:
     tables: dict[str, Field] = {"weights": context.constant(op.filter)}
     fields = _fields(op) | tables | {"bias": context.optional(op.bias)} | cut_off(op.activation)
     return [CCall("luc_depthwise_conv_2d_float", fields, (op.input,), op.results)]
+
+
+@portable(DepthwiseConv2D, *BY_BYTES)
+def hybrid_in_c(op: DepthwiseConv2D, context: PortableContext) -> list[CCall]:
+    """Call the convolution of floats with weights of bytes, in groups of one channel."""
+    filter = context.constant(op.filter)
+    stride, dilation = (op.stride_h, op.stride_w), (op.dilation_h_factor, op.dilation_w_factor)
+    kernel = filter.shape[1:3]
+    return hybrid_calls(
+        op.input,
+        op.results[0],
+        windows_of(op.input, op.results[0], kernel, stride, op.padding, dilation),
+        element_count(op.input.dims[1:]),
+        op.activation,
+        weights=filter.transpose(3, 1, 2, 0),
+        scales=hybrid.weight_scales(op.filter, 3),
+        bias=context.optional(op.bias),
+        asymmetric=True,
+        together=False,
+    )

@@ -27,7 +27,8 @@ from luciole.kernels.layers.int16.layer import ShortLayer
 from luciole.kernels.layers.int16.pair_tiles import Scaling
 from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
 from luciole.kernels.portable.floats import activated, as_limits
-from luciole.kernels.portable.images import cut_off
+from luciole.kernels.portable.hybrid import BY_BYTES, hybrid_calls
+from luciole.kernels.portable.images import cut_off, windows_of
 from luciole.kernels.portable.integers import INT8_BY_4, INT8S, check_sums
 from luciole.schema.enums import (
     FullyConnectedOptionsWeightsFormat,
@@ -189,8 +190,7 @@ def build_short(op: FullyConnected, context: Context) -> Built:
 
 def _fields(op: FullyConnected, context: PortableContext) -> dict[str, Field]:
     """Write a layer's extents and tables for C."""
-    if op.weights_format != FullyConnectedOptionsWeightsFormat.DEFAULT:
-        raise UnsupportedError(f"weights format {op.weights_format.name} has no C form")
+    _refuse_format(op)
     outputs, n = op.weights.dims
     return {
         "rows": element_count(op.input.dims) // n,
@@ -198,6 +198,11 @@ def _fields(op: FullyConnected, context: PortableContext) -> dict[str, Field]:
         "outputs": outputs,
         "weights": context.constant(op.weights),
     }
+
+
+def _refuse_format(op: FullyConnected) -> None:
+    if op.weights_format != FullyConnectedOptionsWeightsFormat.DEFAULT:
+        raise UnsupportedError(f"weights format {op.weights_format.name} has no C form")
 
 
 @portable(FullyConnected, *INT8S, *INT8_BY_4)
@@ -239,3 +244,26 @@ def float_in_c(op: FullyConnected, context: PortableContext) -> list[CCall]:
         return CCall("luc_fully_connected_float", fields, (op.input,), (y,))
 
     return activated(after, op.results[0], layer)
+
+
+@portable(FullyConnected, *BY_BYTES)
+def hybrid_in_c(op: FullyConnected, context: PortableContext) -> list[CCall]:
+    """Call the layer of floats with weights of bytes: rows are images of one pixel."""
+    _refuse_format(op)
+    if blocks_of(op.weights) is not None:
+        raise UnsupportedError("weights with a scale for each block have no C form")
+    outputs, n = op.weights.dims
+    rows = element_count(op.input.dims) // n
+    x, y = (Value("row", TensorType.FLOAT32, (rows, 1, 1, size)) for size in (n, outputs))
+    return hybrid_calls(
+        op.input,
+        op.results[0],
+        windows_of(x, y, (1, 1), (1, 1), Padding.VALID),
+        n,
+        op.activation,
+        weights=context.constant(op.weights).reshape(outputs, 1, 1, n),
+        scales=hybrid.weight_scales(op.weights, 0),
+        bias=context.optional(op.bias),
+        asymmetric=op.asymmetric_quantize_inputs,
+        together=True,
+    )

@@ -17,6 +17,7 @@ from luciole.ir.ops.cast import Cast
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.cumsum import Cumsum
 from luciole.ir.ops.depth_to_space import DepthToSpace, SpaceToDepth
+from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.ops.elementwise_binary import Add, Maximum, Minimum, Mul, SquaredDifference, Sub
 from luciole.ir.ops.embedding_lookup import EmbeddingLookup
 from luciole.ir.ops.fully_connected import FullyConnected
@@ -318,4 +319,25 @@ def test_weights_of_four_bits(tmp_path: Path) -> None:
     every.add(Conv2D, [CODES, weights, bias], (1, 2), stride_h=2, stride_w=1, **grids)
     rows = weights.reshape(3, 24)
     every.add(FullyConnected, [CODES.reshape(8, 24), rows, bias], (1, 2), **grids)
+    every.check(tmp_path)
+
+
+def test_floats_by_weights_of_bytes(tmp_path: Path) -> None:
+    every = SideBySide()
+    weights, bias = RNG.integers(-127, 128, (4, 3, 3, 4), np.int8), IMAGE[0, 0, 0]
+    odd = 9 * IMAGE
+    odd[1] = 0
+    several, one = Affine([0.01, 0.02, 0.03, 0.04], [0] * 4), Affine(0.02)
+    last = Affine([0.01, 0.02, 0.03, 0.04], [0] * 4, 3)
+    for x in (IMAGE, odd, 1e-39 * IMAGE, np.abs(IMAGE), np.where(IMAGE > 2, np.nan, IMAGE)):
+        for scales in (several, one):
+            grids: dict[str, Any] = {"affine": [None, scales], "activation": Act.RELU}
+            every.add(Conv2D, [x, weights, bias], (1, 2), stride_h=1, stride_w=2, **grids)
+            for asymmetric in (False, True):
+                given = [x.reshape(8, 24), weights.reshape(4, 36)[:, :24], bias]
+                grids["asymmetric_quantize_inputs"] = asymmetric
+                every.add(FullyConnected, given, (1, 2), **grids)
+        by_channel: dict[str, Any] = {"affine": [None, last], "depth_multiplier": 1}
+        given = [x, weights[:1], bias]
+        every.add(DepthwiseConv2D, given, (1, 2), stride_h=1, stride_w=1, **by_channel)
     every.check(tmp_path)
