@@ -23,7 +23,7 @@ MODEL, BYTES, FLOAT, QUANTIZED, FIXED, CLASS = (
 INPUTS, OUTPUTS = (BYTES, FLOAT, QUANTIZED), (FLOAT, QUANTIZED, FIXED, CLASS)
 STATIC, CALLER = "static", "caller"
 ARENAS = (STATIC, CALLER)
-C_HEADERS = ("stddef", "stdint", "string")
+C_HEADERS = ("math", "stddef", "stdint", "string")
 """C headers that programs include: a header of theirs with the same name would stand before it."""
 
 

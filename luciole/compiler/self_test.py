@@ -12,7 +12,7 @@ from luciole.compiler.compiled import Compiled
 from luciole.compiler.ends import End
 from luciole.compiler.options import BYTES, CALLER
 from luciole.compiler.program import Program
-from luciole.compiler.text import ctype_of, table
+from luciole.compiler.text import NOT_FINITE, ctype_of, table
 from luciole.ir import Array, TensorType
 from luciole.ir.dtypes import NUMPY
 
@@ -56,6 +56,7 @@ def self_test(
     parts = [
         f"/* {name}_test.c - {entry} returns how many numbers of {len(runs)} records differ. */",
         f'#include "{name}.h"',
+        *(["#include <math.h>"] if any(word in t for t in texts for word in NOT_FINITE) else []),
         *texts,
         *([] if entry == "main" else [f"int {entry}(void);"]),
         "\n".join(_function(program, entry, len(runs))),

@@ -73,15 +73,23 @@ def table(name: str, ctype: str, array: Array, words: int = 1) -> tuple[str, int
 def _numbers(array: Array, ctype: str) -> list[str]:
     if ctype in ("float", "double"):
         wide = array.astype(_NUMPY[ctype])
-        if not np.isfinite(wide).all():
-            raise UnsupportedError("a constant is not finite, which C has no literal for")
-        return [exact_float(x) if ctype == "float" else x.hex() for x in wide.tolist()]
+        return [_real(x, ctype) for x in wide.tolist()]
     least, most = _LIMITS[ctype]
     if array.size and (int(array.min()) < least or int(array.max()) > most):
         raise UnsupportedError(f"a constant is beyond {ctype}")
     if ctype == "uint32_t":
         return [f"0x{x:08x}u" if x > 9 else f"{x}u" for x in array.tolist()]
     return [_integer(int(x)) for x in array.tolist()]
+
+
+NOT_FINITE = ("INFINITY", "NAN")
+"""Numbers that C has macros for, in ``math.h``."""
+
+
+def _real(x: float, ctype: str) -> str:
+    if not np.isfinite(x):
+        return "NAN" if np.isnan(x) else "INFINITY" if x > 0 else "-INFINITY"
+    return exact_float(x) if ctype == "float" else x.hex()
 
 
 def _integer(x: int) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from luciole.compiler.ends import End
 from luciole.compiler.headers import StructField, needed, struct_fields
 from luciole.compiler.options import CALLER, CompileOptions
-from luciole.compiler.text import OF_MODEL, Names, comment, ctype_of, number, table
+from luciole.compiler.text import NOT_FINITE, OF_MODEL, Names, comment, ctype_of, number, table
 from luciole.ir import Array, LucioleError, Value
 from luciole.ir.analysis.layout import Layout
 from luciole.ir.value import element_count, shape_text
@@ -157,10 +157,12 @@ class Writer:
 
     def _source(self) -> str:
         """Write the source: the network in a comment, kernels, tables, and the list of calls."""
+        odd = any(word in text for text in self._layer_texts for word in NOT_FINITE)
+        headers = ["math.h"] * odd + ["stddef.h", "string.h"]
+        included = "\n".join(f"#include <{header}>" for header in headers)
         parts = [
             "\n".join(self._overview()),
-            f'#include "{self.options.name}.h"\n\n#include <stddef.h>\n#include <string.h>\n\n'
-            f"{_DIGEST}",
+            f'#include "{self.options.name}.h"\n\n{included}\n\n{_DIGEST}',
             *self._kernels(),
             _title("Layers and their tables"),
             *self._layer_texts,

@@ -129,6 +129,8 @@ def test_plain_numbers(tmp_path: Path) -> None:
     for codes in (CODES, CODES.view(np.uint8), CODES.astype(np.int16)):
         every.add(Maximum, [codes, codes[::-1]])
         every.add(Minimum, [codes, codes[::-1]])
+    mask = np.where(IMAGE[0] > 0, -np.inf, np.float32(0)).astype(np.float32)
+    every.add(Add, [IMAGE, mask], (1,))
     for logic in (LogicalAnd, LogicalOr, comparisons.Equal):
         every.add(logic, [CODES > 5, CODES[::-1] > 5])
     every.add(LogicalNot, [CODES > 5])
