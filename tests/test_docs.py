@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -96,6 +97,21 @@ def test_commands_are_understood(document: str) -> None:
             assert translated(words[0], words[1:])
         elif words[:2] == ["python3", "-m"] and words[2] not in INSTALLED:
             assert find_spec(words[2]) is not None, command
+
+
+@pytest.mark.parametrize("document", [page for page in PAGES if "coming-from-one" not in page])
+def test_options_are_printed_with_dashes(document: str) -> None:
+    """As ``--help`` has them; underscores are only said to be accepted."""
+    text = text_of(document).replace("`--input_model` is `--input-model`", "")
+    underscored = re.findall(r"--[a-z]+(?:_[a-z]+)+", text)
+    assert [option for option in underscored if option.replace("_", "-") in own_options()] == []
+
+
+@cache
+def own_options() -> set[str]:
+    """The options of all programs."""
+    actions = [action for name in PROGRAMS for action in parser_of(name)._actions]
+    return {option for action in actions for option in action.option_strings}
 
 
 def test_commands_are_found() -> None:

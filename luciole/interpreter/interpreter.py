@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, SupportsIndex
 
@@ -33,6 +34,9 @@ from luciole.ir.calls import reachable
 from luciole.ir.errors import ShapeError
 from luciole.ir.names import ways
 from luciole.kernels.core.meter import SLACK
+
+MOST_THREADS = max(64, 16 * (os.cpu_count() or 1))
+"""Threads of an interpreter: more than cores gain nothing, and thousands stop a machine."""
 
 
 class Interpreter(Uncopied):
@@ -68,6 +72,8 @@ class Interpreter(Uncopied):
     ) -> None:
         if num_threads < 1:
             raise InputError(f"num_threads is {num_threads}, it must be 1 or more")
+        if num_threads > MOST_THREADS:
+            raise InputError(f"num_threads is {num_threads}, this machine takes {MOST_THREADS}")
         self.model = model
         self._memory_limit = memory_limit
         self._keep_always = keep_tensors

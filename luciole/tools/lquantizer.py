@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from luciole.tools.quantizing.program import quantizer
 
 _EXAMPLE = """example:
-  lquantizer --input_model model.circle --output_model answer.circle \\
-             --input_data train.hdf5 --encode_bits 3
+  lquantizer --input-model model.circle --output-model answer.circle \\
+             --input-data train.hdf5 --encode-bits 3
 """
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from luciole.interpreter import Interpreter
 from luciole.interpreter.crew import Crew
 from luciole.interpreter.errors import InputError
+from luciole.interpreter.interpreter import MOST_THREADS
 from luciole.interpreter.steps import Run
 from luciole.kernels import jit
 from luciole.kernels.core.contract import NativeStep
@@ -95,6 +96,11 @@ def test_shares_cover_the_work_once(count: int, threads: int, least: int) -> Non
     done = np.concatenate([np.arange(r[first], r[end]) for r in found])
     np.testing.assert_array_equal(done, np.arange(count))
     assert min(r[end] - r[first] for r in found) >= least
+
+
+def test_the_interpreter_refuses_thousands_of_threads() -> None:
+    with pytest.raises(InputError, match=f"is 100000, this machine takes {MOST_THREADS}$"):
+        Interpreter(network(), num_threads=100_000)
 
 
 def test_the_interpreter_refuses_no_threads() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,9 @@ import pytest
 
 import luciole
 from luciole.exporters import to_bytes
+from luciole.tools.main import main
 from tests.networks import network, value_named
-from tests.tools.running import spawn
+from tests.tools.running import call, spawn
 
 ARGUMENTS = {
     "input_model": "model.circle",
@@ -111,3 +113,24 @@ def test_dumping_needs_no_compiler(folder: Path) -> None:
     program = ["-c", WITHOUT.format(blocked=["numba", "llvmlite", "h5py", "rich"])]
     for words in (["dump", "model.circle"], ["verify", "model.circle", "--json"]):
         assert spawn(*words, program=program).code == 0
+
+
+def test_programs_run_where_standard_output_is_closed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main(["verify", "model.circle"]) == 0
+    assert sys.stdout.name == os.devnull
+    sys.stdout.close()
+
+
+def test_quantize_refuses_numbers_whose_squares_overflow(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = np.ones((60, 20), np.float32)
+    data[3, 4] = -1e38
+    np.save("huge.npy", data)
+    for scheme in ("int8", "levels:w2a4"):
+        argv = ["quantize", "model.circle", "-o", "q.circle", "--scheme", scheme]
+        sentence = call(capsys, *argv, "--data", "huge.npy").error(1)
+        assert sentence == "input 'x': element [4] of record 3 is -1e+38, more than 1e+18 can be"

@@ -98,3 +98,14 @@ def test_only_the_console_prints() -> None:
         and node.func.id == "print"
     ]
     assert prints == []
+
+
+def test_a_narrow_terminal_gets_every_digit(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setattr(console, "columns", lambda: 40)
+    rows = [("layer", "before", "after", "noise"), ("conv", "1,234,567", "123,456", "100.25 dB")]
+    console.print_table(rows)
+    printed = capsys.readouterr().out
+    assert [cell for row in rows for cell in row if cell not in printed] == []

@@ -23,6 +23,10 @@ _MOST_BYTES = 128_000_000
 """Bytes of the tensors of a batch."""
 
 
+LARGEST = 1e18
+"""Numbers beyond it have squares that float32 does not hold."""
+
+
 def check_finite(records: Records) -> None:
     """Raise QuantizeError, saying where, for NaN or infinity in the data: no level fits them."""
     for name, array in records.items():
@@ -32,11 +36,15 @@ def check_finite(records: Records) -> None:
 
 def _check_finite(name: str, array: Array, begin: int) -> None:
     """Refuse NaN and infinity in some records, the first of which has the number ``begin``."""
-    bad = ~np.isfinite(array)
+    with np.errstate(invalid="ignore"):
+        bad = ~(np.abs(array) <= LARGEST)  # NaN compares as false
     if bad.any():
         record, *element = (int(i) for i in np.argwhere(bad)[0])
         value, number = array[(record, *element)], begin + record
-        raise QuantizeError(f"input {name!r}: element {element} of record {number} is {value}")
+        too = f", more than {LARGEST:g} can be" if np.isfinite(value) else ""
+        raise QuantizeError(
+            f"input {name!r}: element {element} of record {number} is {value:g}{too}"
+        )
 
 
 def activations(

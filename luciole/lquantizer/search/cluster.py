@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
+from luciole.ir.errors import missing_extra
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.search.runners import Begin, LostError, Outcome, Task, Work, attempted
 
@@ -123,7 +124,7 @@ def _client(address: str) -> Client:
         from dask import config
         from distributed import Client
     except ImportError:
-        raise QuantizeError("a cluster needs Dask: pip install luciole[cluster]") from None
+        raise missing_extra("a cluster needs Dask", "cluster") from None
     config.set({"distributed.comm.timeouts.connect": f"{_PATIENCE}s"})
     return Client(address, timeout=_PATIENCE, set_as_default=False)  # type: ignore[no-untyped-call]  # as above
 

@@ -113,7 +113,7 @@ def add_custom(parser: argparse.ArgumentParser) -> None:
 
 
 def add_strip_names(parser: argparse._ActionsContainer) -> None:
-    """Declare ``--strip_names``, for programs that write models."""
+    """Declare ``--strip-names``, for programs that write models."""
     parser.add_argument(
         "--strip-names",
         action="store_true",

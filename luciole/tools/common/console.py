@@ -27,17 +27,24 @@ _SHORTEST_NAME, _LONGEST_NAME = 12, 60
 def print_table(
     rows: Sequence[Sequence[str]], title: str = "", styles: Mapping[int, str] | None = None
 ) -> None:
-    """Print rows under headings (the first row): drawn on a terminal, aligned columns elsewhere.
+    """Print rows under headings (the first row): drawn on a terminal that is wide enough, aligned
+    columns elsewhere.
 
     ``styles`` are rich's names of colours for columns by their number.
     """
-    if sys.stdout.isatty():
+    if sys.stdout.isatty() and _drawn_width(rows) <= columns():
         _print_rich(rows, title, styles or {})
         return
     if title:
         show(title)
     for line in aligned(rows):
         print(line)
+
+
+def _drawn_width(rows: Sequence[Sequence[str]]) -> int:
+    """Count the columns that a drawn table takes: a narrower one would lose digits."""
+    widths = [max(len(printable(cell)) for cell in cells) for cells in zip(*rows, strict=True)]
+    return sum(widths) + 3 * len(widths) + 1
 
 
 def _print_rich(rows: Sequence[Sequence[str]], title: str, styles: Mapping[int, str]) -> None:

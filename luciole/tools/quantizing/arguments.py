@@ -120,7 +120,7 @@ def _add_schemes(parser: argparse.ArgumentParser) -> None:
         help="the format of layers: int:w8a8 (or int8), uint:w8a8 (uint8), int:w4a8, int:w8a16 "
         "(int16x8), int:w4a16 (all learn from --data), dynamic:int8 (dynamic), dynamic:int4, "
         "weights:int8 (weights), weights:int4, float16, even:w4a4 (evenly spaced levels), "
-        "levels:w2a4, minifloat:4,4; or learned (levels of --encode_bits, the default), mixed (4 "
+        "levels:w2a4, minifloat:4,4; or learned (levels of --encode-bits, the default), mixed (4 "
         "or 8 bits, or more, layer by layer), from_fake_quant (with --data or without), minifloat",
     )
     one_of.add_argument(
@@ -144,7 +144,7 @@ def _add_schemes(parser: argparse.ArgumentParser) -> None:
         "--target-drop",
         type=float,
         metavar="POINTS",
-        help="with --auto_bits, --scheme mixed and --search: what may be lost (default "
+        help="with --auto-bits, --scheme mixed and --search: what may be lost (default "
         f"{DROP:g} point of the answers that change; with --labels of right ones, without classes "
         "percent of the variance, with --metric in its unit)",
     )
@@ -169,7 +169,7 @@ def _add_levels(parser: argparse.ArgumentParser) -> None:
         "--target-size",
         type=byte_count,
         metavar="SIZE",
-        help="with --auto_bits: the largest file, such as 60KB or 1.5MiB",
+        help="with --auto-bits: the largest file, such as 60KB or 1.5MiB",
     )
     levels.add(
         "--weights-only", action="store_true", help="float inputs, written as ONE's BCQ layers"
