@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import pkgutil
 import re
 import shlex
-import subprocess
-import sys
-from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,6 +19,7 @@ from luciole.tools.main import PROGRAMS, parser_of
 from luciole.tools.one.command import translated
 from luciole.tools.one.table import names
 from tests.compiler_support import needs_compiler
+from tests.docs_run import blocks, run_page
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").rglob("*.md"))
@@ -46,15 +43,9 @@ def text_of(document: str) -> str:
     return (ROOT / document).read_text(encoding="utf-8")
 
 
-def blocks(text: str) -> Iterator[tuple[str, str | None, str]]:
-    """The fenced blocks of a page: language, title, contents."""
-    for found in re.finditer(r'^```(\w*)(?: title="([^"\n]*)")?\n(.*?)^```$', text, re.M | re.S):
-        yield found[1], found[2], found[3]
-
-
 def commands(text: str) -> list[str]:
     """Every command line of a page, from fenced and from indented blocks."""
-    typed = [body for language, _, body in blocks(text) if language == "sh"]
+    typed = [body for language, _, body, *_ in blocks(text) if language == "sh"]
     starts = "|".join({name.partition(" ")[0] for name in NAMES})
     typed += re.findall(rf"^ {{4}}((?:{starts}) (?:.*\\\n)*.*)$", text, re.M)
     lines = "\n".join(typed).replace("\\\n", " ").splitlines()
@@ -63,7 +54,9 @@ def commands(text: str) -> list[str]:
 
 def test_the_example_operator_is_shown_as_it_is() -> None:
     document = text_of("docs/how-to/add-an-operator.md")
-    shown = [body.rstrip("\n") for language, _, body in blocks(document) if language == "python"]
+    shown = [
+        body.rstrip("\n") for language, _, body, *_ in blocks(document) if language == "python"
+    ]
     sources = [text_of(name) for name in EXAMPLE]
     assert len(shown) == 6
     for block in shown:
@@ -156,11 +149,6 @@ def test_a_page_says_what_every_program_is_for() -> None:
         assert f"luciole {name}" in text or own_name(name) in text
 
 
-def masked(line: str) -> str:
-    """A line of output without its numbers, which differ from machine to machine."""
-    return " ".join(re.sub(r"[\d.,]+", "#", line).split())
-
-
 @pytest.mark.parametrize("document", ["docs/reference/api/index.md"])
 def test_examples_name_all_that_is_read(document: str) -> None:
     forms = [form for reader in readers() for form in reader.forms]
@@ -188,19 +176,46 @@ AS_PRINTED = [
 
 @pytest.mark.parametrize(("document", "until", "made"), AS_PRINTED)
 def test_pages_work_as_printed(document: str, until: str, made: str, tmp_path: Path) -> None:
-    printed: set[str] = set()
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     text = text_of(document)
-    for language, title, body in blocks(text[: text.index(until) if until else None]):
-        if title is not None:
-            (tmp_path / title).write_text(body)
-        elif language == "sh" and "pip install" not in body:
-            arguments = ["bash", "-euo", "pipefail", "-c", body]
-            done = subprocess.run(
-                arguments, cwd=tmp_path, env=environment, capture_output=True, text=True
-            )
-            assert done.returncode == 0, f"{body}{done.stderr}"
-            printed = {masked(line) for line in done.stdout.splitlines()}
-        elif language == "text":
-            assert {masked(line) for line in body.splitlines()} <= printed
+    for outcome in run_page(text[: text.index(until) if until else None], tmp_path):
+        assert outcome.state != "failed", f"line {outcome.block.line}: {outcome.reason}"
     assert (tmp_path / made).exists()
+
+
+def test_a_page_fails_where_its_commands_do(tmp_path: Path) -> None:
+    page = """
+```python title="say.py"
+print("one 1")
+```
+```sh
+python3 say.py
+```
+```text
+one 2
+```
+```text
+two
+```
+```python
+x = 3
+```
+```python
+print(x + y)
+```
+<!-- not run: no such machine -->
+```sh
+exit 3
+```
+```sh
+exit 4
+```
+"""
+    outcomes = [(o.state, o.reason) for o in run_page(page, tmp_path)]
+    assert outcomes == [
+        *[("ok", "")] * 3,
+        ("failed", "not printed: two"),
+        ("ok", ""),
+        ("failed", "NameError: name 'y' is not defined"),
+        ("not run", "no such machine"),
+        ("failed", "exit code 4: "),
+    ]

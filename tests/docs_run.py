@@ -1,0 +1,167 @@
+"""Run what pages print, each page from an empty folder: ``python -m tests.docs_run [PAGES]``.
+
+Files that a page titles are written, ``sh`` blocks run in a shell and ``python`` blocks in one
+session for each page, in order; what a ``text`` block shows has to be among the lines that the
+command before it printed, but for figures. ``<!-- begins: PAGE -->`` says that a page goes on in
+the folder that another one leaves, ``<!-- not run: WHY -->`` that the next block is not run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parent.parent
+_BLOCK = re.compile(
+    r"^(?:<!-- not run: (?P<why>[^\n]+) -->\n+)?"
+    r'```(?P<language>\w*)(?: title="(?P<title>[^"\n]*)")?\n'
+    r"(?P<body>.*?)^```$",
+    re.M | re.S,
+)
+_BEGINS = re.compile(r"^<!-- begins: (\S+) -->$", re.M)
+_ENVIRONMENT = {"MPLBACKEND": "Agg", "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+_LONGEST = 600
+
+
+class Block(NamedTuple):
+    """A fenced block: its language, title and contents, why it is not run, and its line."""
+
+    language: str
+    title: str | None
+    body: str
+    why: str | None
+    line: int
+
+
+class Outcome(NamedTuple):
+    """A block that ran, failed with a reason, or was not run with one."""
+
+    block: Block
+    state: str
+    reason: str
+    seconds: float
+
+
+def blocks(text: str) -> Iterator[Block]:
+    """List the fenced blocks of a page."""
+    for found in _BLOCK.finditer(text):
+        line = text.count("\n", 0, found.start("body"))
+        yield Block(found["language"], found["title"], found["body"], found["why"], line)
+
+
+def masked(line: str) -> str:
+    """Return a line of output without its numbers, which differ from machine to machine."""
+    return " ".join(re.sub(r"[\d.,]+", "#", line).split())
+
+
+def begins_after(text: str) -> str | None:
+    """Return the page whose folder a page begins in, None for an empty one."""
+    named = _BEGINS.search(text)
+    return None if named is None else named[1]
+
+
+@dataclass
+class Session:
+    """A folder, the names that Python blocks know, and the lines that were printed last."""
+
+    folder: Path
+    names: dict[str, Any] = field(default_factory=lambda: {"__name__": "__main__"})
+    printed: set[str] = field(default_factory=set)
+
+    def run(self, block: Block) -> str | None:
+        """Run a block. Returns why it failed, None where it did not."""
+        if block.title is not None:
+            (self.folder / block.title).write_text(block.body, "utf-8")
+            return None
+        if block.language == "text":
+            missing = {masked(line) for line in block.body.splitlines()} - self.printed
+            return f"not printed: {sorted(missing)[0]}" if missing else None
+        reason, output = self._shell(block) if block.language == "sh" else self._python(block)
+        self.printed = {masked(line) for line in output.splitlines()}
+        return reason
+
+    def _shell(self, block: Block) -> tuple[str | None, str]:
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", block.body],
+            cwd=self.folder,
+            env=os.environ | _ENVIRONMENT,
+            capture_output=True,
+            text=True,
+        )
+        failed = f"exit code {done.returncode}: {done.stderr[-_LONGEST:]}"
+        return (failed if done.returncode else None), done.stdout
+
+    def _python(self, block: Block) -> tuple[str | None, str]:
+        output = io.StringIO()
+        code = "\n" * block.line + block.body
+        try:
+            with contextlib.chdir(self.folder), contextlib.redirect_stdout(output):
+                exec(compile(code, "page", "exec"), self.names)
+        except Exception as error:  # whatever a page's code raises
+            return f"{type(error).__name__}: {error}", output.getvalue()
+        return None, output.getvalue()
+
+
+def run_page(text: str, folder: Path) -> Iterator[Outcome]:
+    """Run the blocks of a page in a folder, until one fails."""
+    session = Session(folder)
+    for block in blocks(text):
+        if block.language not in ("sh", "python", "text") and block.title is None:
+            continue
+        why = "it installs" if "pip install" in block.body else block.why
+        if why is not None:
+            yield Outcome(block, "not run", why, 0.0)
+            continue
+        begun = time.perf_counter()
+        reason = session.run(block)
+        state = "ok" if reason is None else "failed"
+        yield Outcome(block, state, reason or "", time.perf_counter() - begun)
+
+
+def _run(page: Path, kept: dict[Path, Path], folders: Path) -> int:
+    """Run a page, after those that it goes on from. Returns how many of its blocks failed."""
+    text = page.read_text("utf-8")
+    before, failed = begins_after(text), 0
+    folder = folders / str(len(kept))
+    if before is None:
+        folder.mkdir()
+    else:
+        first = (page.parent / before).resolve()
+        if first not in kept:
+            failed += _run(first, kept, folders)
+        shutil.copytree(kept[first], folder)
+    kept[page] = folder
+    for block, state, reason, seconds in run_page(text, folder):
+        name = f"{page.relative_to(ROOT)}:{block.line}"
+        print(f"{name:48} {state:8} {seconds:6.1f} s  {reason.strip()[-_LONGEST:]}", flush=True)
+        failed += state == "failed"
+    return failed
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run pages, all of them unless some are named. Returns 1 where a block failed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.docs_run", description=__doc__)
+    parser.add_argument("pages", nargs="*", type=Path, metavar="PAGE")
+    named = parser.parse_args(argv).pages
+    pages = [page.resolve() for page in named] or sorted((ROOT / "docs").rglob("*.md"))
+    kept: dict[Path, Path] = {}
+    with tempfile.TemporaryDirectory() as folders:
+        failed = sum(_run(page, kept, Path(folders)) for page in pages if page not in kept)
+    print(f"{failed} blocks failed in {len(kept)} pages")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
