@@ -3,7 +3,8 @@
 Files that a page titles are written, ``sh`` blocks run in a shell and ``python`` blocks in one
 session for each page, in order; what a ``text`` block shows has to be among the lines that the
 command before it printed, but for figures. ``<!-- begins: PAGE -->`` says that a page goes on in
-the folder that another one leaves, ``<!-- not run: WHY -->`` that the next block is not run.
+the folder that another one leaves, ``<!-- not run: WHY -->`` that the next block is not run, and
+``<!-- page not run: WHY -->`` that none is.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ _BLOCK = re.compile(
     re.M | re.S,
 )
 _BEGINS = re.compile(r"^<!-- begins: (\S+) -->$", re.M)
+_NONE_RUNS = re.compile(r"^<!-- page not run: (.+) -->$", re.M)
 _ENVIRONMENT = {"MPLBACKEND": "Agg", "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 _LONGEST = 600
 
@@ -116,11 +118,12 @@ class Session:
 
 def run_page(text: str, folder: Path) -> Iterator[Outcome]:
     """Run the blocks of a page in a folder, until one fails."""
-    session = Session(folder)
+    session, none = Session(folder), _NONE_RUNS.search(text)
     for block in blocks(text):
         if block.language not in ("sh", "python", "text") and block.title is None:
             continue
         why = "it installs" if "pip install" in block.body else block.why
+        why = none[1] if none else why
         if why is not None:
             yield Outcome(block, "not run", why, 0.0)
             continue
