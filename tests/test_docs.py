@@ -164,6 +164,7 @@ def test_a_page_names_all_that_is_read() -> None:
 AS_PRINTED = [
     ("docs/getting-started.md", "", "compare.html"),
     ("docs/how-to/build.md", "", "one.q8.circle"),
+    ("docs/how-to/edit-a-graph.md", "", "edited.circle"),
     ("docs/how-to/run.md", "", "between.npz"),
     ("docs/how-to/surgery.md", "", "digit.tflite"),
     pytest.param(
