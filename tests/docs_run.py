@@ -117,7 +117,7 @@ class Session:
 
 
 def run_page(text: str, folder: Path) -> Iterator[Outcome]:
-    """Run the blocks of a page in a folder, until one fails."""
+    """Run the blocks of a page in a folder, one after the other."""
     session, none = Session(folder), _NONE_RUNS.search(text)
     for block in blocks(text):
         if block.language not in ("sh", "python", "text") and block.title is None:
@@ -137,15 +137,14 @@ def _run(page: Path, kept: dict[Path, Path], folders: Path) -> int:
     """Run a page, after those that it goes on from. Returns how many of its blocks failed."""
     text = page.read_text("utf-8")
     before, failed = begins_after(text), 0
-    folder = folders / str(len(kept))
-    if before is None:
+    first = None if before is None else (page.parent / before).resolve()
+    if first is not None and first not in kept:
+        failed += _run(first, kept, folders)
+    folder = kept[page] = folders / str(len(kept))
+    if first is None:
         folder.mkdir()
     else:
-        first = (page.parent / before).resolve()
-        if first not in kept:
-            failed += _run(first, kept, folders)
         shutil.copytree(kept[first], folder)
-    kept[page] = folder
     for block, state, reason, seconds in run_page(text, folder):
         name = f"{page.relative_to(ROOT)}:{block.line}"
         print(f"{name:48} {state:8} {seconds:6.1f} s  {reason.strip()[-_LONGEST:]}", flush=True)
