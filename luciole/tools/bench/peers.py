@@ -13,7 +13,6 @@ import numpy as np
 
 from luciole.ir import Array, LucioleError
 from luciole.ir.errors import missing_extra
-from luciole.tools.bench.ours import LuciolePeer
 from luciole.tools.bench.process import RemoteRuntime
 from luciole.tools.bench.runtime import BenchError, Port, Runtime, Shape, filled
 from luciole.tools.bench.tensors import TensorRuntime
@@ -133,6 +132,8 @@ def open_peer(spec: str, threads: int, shapes: Sequence[Shape]) -> Runtime:
     if not colon or kind not in PEERS:
         if colon and not Path(spec).exists():
             raise UsageError(f"{kind!r} is no runtime to compare with: there is {', '.join(PEERS)}")
+        from luciole.tools.bench.ours import LuciolePeer  # not in the processes of other runtimes
+
         return LuciolePeer(Path(spec), threads, shapes)
     path = Path(file)
     if not path.is_file():

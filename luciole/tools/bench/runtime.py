@@ -21,7 +21,6 @@ from luciole.ir.dtypes import tensor_type
 from luciole.ir.quantization import Affine
 from luciole.ir.value import shape_text
 from luciole.tools.common.timing import Call, Timed
-from luciole.tools.data.fitting import fit_shape
 
 Shape = tuple[int, ...]
 
@@ -171,6 +170,8 @@ def translated(arrays: Sequence[Array], source: Runtime, target: Runtime) -> lis
 
 
 def _translated(array: Array, ours: Port, theirs: Port, target: Runtime) -> Array:
+    from luciole.tools.data.fitting import fit_shape  # not in the processes of other runtimes
+
     changed = array if ours.holds_the_same(theirs) else theirs.stored(ours.numbers(array))
     if fit_shape(array.shape, theirs.shape) is not None:
         return np.asarray(changed.reshape(theirs.shape), order="C")
