@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.util import resolve_name
@@ -17,13 +18,10 @@ _FACES = (
     ".__main__",
     ".api",
     ".implanting",
-    ".judging",
     ".optimizing",
     ".quantizing",
     ".running",
     ".surgery",
-    ".viewing",
-    ".watching",
 )
 FACADE = tuple(f"luciole{m}" for m in _FACES)
 
@@ -58,8 +56,10 @@ def module_of(path: Path) -> str:
 
 @cache
 def tree(path: Path) -> ast.Module:
-    """A file's syntax tree, which nobody changes."""
-    return ast.parse(path.read_text())
+    """A file's syntax tree, which nobody changes: the collector need not look through it again."""
+    parsed = ast.parse(path.read_text())
+    gc.freeze()
+    return parsed
 
 
 @cache
