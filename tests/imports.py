@@ -18,10 +18,13 @@ _FACES = (
     ".__main__",
     ".api",
     ".implanting",
+    ".judging",
     ".optimizing",
     ".quantizing",
     ".running",
     ".surgery",
+    ".viewing",
+    ".watching",
 )
 FACADE = tuple(f"luciole{m}" for m in _FACES)
 
