@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,13 +13,17 @@ from luciole.importers.onnx.building import Building
 from luciole.importers.onnx.convolution import first, last
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.node import Node
+from luciole.importers.onnx.open_resize import OpenLine, by_scales, by_size, of_mode
 from luciole.importers.onnx.rules import rule
 from luciole.importers.onnx.shape import extents
 from luciole.ir import TensorType, Value
 from luciole.ir.ops.batch_matmul import BatchMatMul
+from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.elementwise_binary import Mul
 from luciole.ir.ops.gather import Gather
+from luciole.ir.ops.reshape import Reshape
 from luciole.ir.ops.resize import Resize, ResizeBilinear, ResizeNearestNeighbor
+from luciole.ir.rules import PartialInts
 from luciole.schema.printable import quoted
 
 Floats = NDArray[np.float64]
@@ -89,27 +93,80 @@ def resize(k: Building, node: Node) -> Value:
 
 
 def _open_image(k: Building, node: Node, mode: str, transformation: str, rounding: str) -> Value:
-    """Make an image of which an extent is open, be it the batch, a whole number of times as large
-    as circle's operators do. Raises RefusedError for another size.
+    """Change an image of which an extent is open, be it the batch: by circle's operators where they
+    compute the same numbers, else axis by axis.
     """
-    x = node[0]
-    _, _, scales = _targets(k, node)
-    axes = node.integers("axes", list(range(len(x.shape))))
-    factors = dict(zip((k.axis(a, x) for a in axes), scales, strict=False))
+    x, sizes = node[0], node.get(3) if node.kind == "Resize" and node.opset >= 11 else None
+    if node.flag("antialias") or node.text("keep_aspect_ratio_policy", "stretch") != "stretch":
+        raise RefusedError(f"the shape of {quoted(x.name)} is not known")
+    options = _options(mode, transformation, rounding)
+    axes = [k.axis(a, x) for a in node.integers("axes", list(range(len(x.shape))))]
+    if sizes is not None:
+        whole = _of_sizes(k, x, axes, sizes, options) if mode == "linear" else None
+        lines = [] if whole is not None else _size_lines(k, x, axes, sizes)
+    else:
+        factors = dict(zip(axes, _targets(k, node)[2], strict=True))
+        whole = _whole_times(k, x, factors, options)
+        lines = [by_scales(k, x, a, n) for a, n in factors.items() if n != 1 and whole is None]
+    if whole is not None:
+        return whole
+    change, dtype = of_mode(mode, transformation, rounding), x.dtype
+    x = k.cast(x, TensorType.FLOAT32) if mode == "linear" else x
+    for line in lines:
+        x = change(x, line)
+    return k.cast(x, dtype)
+
+
+_Options = tuple[type[Resize], dict[str, bool]]
+
+
+def _whole_times(
+    k: Building, x: Value, factors: Mapping[int, float], options: _Options | None
+) -> Value | None:
+    """Make an image a whole number of times as large, None for other factors."""
     times = [factors.get(axis, 1.0) for axis in range(len(x.shape))]
     is_whole = len(times) == 4 and times[:2] == [1, 1] and all(n == int(n) >= 1 for n in times)
-    options = _options(mode, transformation, rounding)
-    if not is_whole or not scales or options is None or node.flag("antialias"):
-        raise RefusedError(f"the shape of {quoted(x.name)} is not known")
+    if not is_whole or options is None:
+        return None
     image = last(k, x)
     pixels = k.cast(extents(k, image, 1, 3), TensorType.INT32)
     size = k.add(Mul(pixels, k.int32(times[2:])))
     return first(k, k.make(options[0], (image, size), **options[1]))
 
 
-def _options(
-    mode: str, transformation: str, rounding: str
-) -> tuple[type[Resize], dict[str, bool]] | None:
+def _of_sizes(
+    k: Building, x: Value, axes: Sequence[int], sizes: Value, options: _Options | None
+) -> Value | None:
+    """Give an image another height and width, None for other changes. RESHAPE refuses sizes that
+    say another batch when the network runs.
+    """
+    known = PartialInts()(sizes)
+    if options is None or x.dtype != TensorType.FLOAT32 or known is None or len(x.shape) != 4:
+        return None
+    named = dict(zip(axes, known, strict=True))
+    kept = all(named.get(a, x.shape[a]) in (None, x.shape[a]) for a in (0, 1))
+    if not kept or not {2, 3} <= {*axes}:
+        return None
+    numbers = k.cast(sizes, TensorType.INT32)
+    parts = [k.add(Gather(numbers, k.int32([axes.index(a)]), axis=0)) for a in (2, 3)]
+    size = k.add(Concatenation(tuple(parts), axis=0))
+    image = first(k, k.make(options[0], (last(k, x), size), **options[1]))
+    says_all = list(axes) == [0, 1, 2, 3] and None in known[:2]
+    return k.add(Reshape(image, numbers)) if says_all else image
+
+
+def _size_lines(k: Building, x: Value, axes: Sequence[int], sizes: Value) -> list[OpenLine]:
+    """List the axes whose size is another one, or may be."""
+    known = PartialInts()(sizes) or [None] * len(axes)
+    lines = []
+    for slot, (axis, size) in enumerate(zip(axes, known, strict=True)):
+        if size is None or size != x.shape[axis]:
+            number = k.add(Gather(sizes, k.int32([slot]), axis=0))
+            lines.append(by_size(k, x, axis, number))
+    return lines
+
+
+def _options(mode: str, transformation: str, rounding: str) -> _Options | None:
     """Find circle's operator, and its options, for a whole number of times the size; None where
     there is none.
     """
