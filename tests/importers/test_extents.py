@@ -214,9 +214,11 @@ def test_images_of_any_number_are_turned_up(name: str, tmp_path: Path) -> None:
     nodes, constants = CASES[name]
     path = save(tmp_path / "m.onnx", nodes, ["n", 4, 6, 5], constants)
     interpreter, session = luciole.Interpreter(path), runtime.InferenceSession(path)
+    batch, *extents = luciole.load(path).graph.outputs[0].shape
     for count in (1, 3):
         x = np.random.default_rng(4).standard_normal((count, 4, 6, 5)).astype(np.float32)
         (expected,) = session.run(None, {"x": x})
+        assert (batch, *extents) == (None, *expected.shape[1:])
         np.testing.assert_allclose(interpreter.run(x)["y"], expected, rtol=1e-4, atol=1e-5)
 
 

@@ -6,7 +6,15 @@ from luciole.ir.errors import ShapeError
 from luciole.ir.fields import INDEX, attr, dtype_of, operand
 from luciole.ir.op import Op
 from luciole.ir.quant import Quant
-from luciole.ir.rules import agree, check_bias, check_window, known_ints, rank, transposed_macs
+from luciole.ir.rules import (
+    PartialInts,
+    agree,
+    check_bias,
+    check_window,
+    known_ints,
+    rank,
+    transposed_macs,
+)
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, Padding, TensorType
 
@@ -43,7 +51,10 @@ class TransposeConv(Op, code=BuiltinOperator.TRANSPOSE_CONV, options="TransposeC
         check_window(kh, self.stride_h)
         check_window(kw, self.stride_w)
         sizes = known_ints(self.input_sizes, "input_sizes", 4)
-        return (n, None, None, o) if sizes is None else check_sizes(sizes, n, o)
+        if sizes is not None:
+            return check_sizes(sizes, n, o)
+        _, height, width, _ = PartialInts()(self.input_sizes) or (None,) * 4
+        return (n, height, width, o)
 
     def macs(self, /) -> int:
         return transposed_macs(self.out_backprop, self.filter)
