@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from docs.generate import chart, graph, passes, programs, quantization, rooms
+from docs.generate import chart, graph, passes, programs, quantization, rooms, times
 from docs.generate.hooks import PARTS, PROGRAMS, first_page, on_config, on_page_markdown
 from luciole.tools.main import PROGRAMS as LISTED
 from luciole.tools.main import main
@@ -168,3 +168,14 @@ def test_the_first_page_is_readme_with_links_from_docs() -> None:
         '# name\n\nA [page](docs/a.md), a [file](NOTICE), "docs/assets/b.png".\n\n## Reading on\n'
     )
     assert first_page(readme) == '\nA [page](a.md), a file, "assets/b.png".\n'
+
+
+def test_the_chart_of_times_shows_what_the_table_of_figures_says() -> None:
+    figures = times.figures()
+    assert times.DRAWING.read_text("utf-8") == times.times(figures)
+    page = (chart.ASSETS.parent / "reference" / "figures.md").read_text("utf-8")
+    rows = [row for row in page.splitlines() if row.startswith("| ")]
+    for network in figures["networks"]:
+        (row,) = [row for row in rows if row.startswith(f"| {network['name']} |")]
+        cells = [float(cell.split()[0]) for cell in row.strip("| ").split(" | ")[1:8]]
+        assert cells == [*network["luciole"], network["int8"], cells[5], network["float32"]]

@@ -49,8 +49,8 @@ def _panel(network: Mapping[str, Any], tools: Mapping[str, Any], left: float) ->
         x = left + PANEL * (kilobytes - low) / (high - low)
         return round(x, 1), round(TOP + TALL * (most - percent) / (most - least), 1)
 
-    yield _text(left, 26, network["name"], "title")
-    yield _text(left, 44, network["float"], "note")
+    yield text_at(left, 26, network["name"], "title")
+    yield text_at(left, 44, network["float"], "note")
     yield from _axes(network, place)
     for key, label, kilobytes, percent, beside in network["points"]:
         tool, (x, y) = tools[key], place(kilobytes, percent)
@@ -58,7 +58,7 @@ def _panel(network: Mapping[str, Any], tools: Mapping[str, Any], left: float) ->
         yield f"<g><title>{escape(told)}</title>{mark(tool, x, y)}</g>"
         if beside:
             right, down, anchor = _BESIDE[beside]
-            yield _text(x + right, y + down, label, anchor=anchor)
+            yield text_at(x + right, y + down, label, anchor=anchor)
 
 
 def _axes(network: Mapping[str, Any], place: Any) -> Iterator[str]:
@@ -69,12 +69,12 @@ def _axes(network: Mapping[str, Any], place: Any) -> Iterator[str]:
     while percent <= 100:
         (x, y), (end, _) = place(low, percent), place(high, percent)
         yield f'<path class="grid" d="M{x} {y}H{end}"/>'
-        yield _text(x - 6, y + 4, f"{percent:g} %", anchor=_END)
+        yield text_at(x - 6, y + 4, f"{percent:g} %", anchor=_END)
         percent += step
     (x, y), (end, _) = place(low, least), place(high, least)
     yield f'<path class="axis" d="M{x} {TOP}V{y}H{end}"/>'
     for kilobytes in range(low, high + 1, 50 if high - low > 100 else 20):
-        yield _text(place(kilobytes, least)[0], y + 18, f"{kilobytes} KB", anchor=_MIDDLE)
+        yield text_at(place(kilobytes, least)[0], y + 18, f"{kilobytes} KB", anchor=_MIDDLE)
 
 
 def mark(tool: Mapping[str, str], x: float, y: float) -> str:
@@ -96,13 +96,14 @@ def _legend(tools: Sequence[Mapping[str, str]]) -> Iterator[str]:
     x, y = LEFT, HEIGHT - 46
     for tool in tools:
         yield mark(tool, x, y - 4)
-        yield _text(x + 12, y, tool["name"])
+        yield text_at(x + 12, y, tool["name"])
         x += 34 + 7 * len(tool["name"])
     note = "answers that stay as the float network gives them; 2/4: bits of weights / of inputs"
-    yield _text(LEFT - 5, HEIGHT - 18, note, "note")
+    yield text_at(LEFT - 5, HEIGHT - 18, note, "note")
 
 
-def _text(x: float, y: float, text: str, kind: str = "", anchor: str = _START) -> str:
+def text_at(x: float, y: float, text: str, kind: str = "", anchor: str = _START) -> str:
+    """Write a text at a place."""
     name = f' class="{kind}"' if kind else ""
     return f'<text{name} x="{x:g}" y="{y:g}" text-anchor="{anchor}">{escape(text)}</text>'
 

@@ -15,7 +15,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docs.generate import chart
+from docs.generate import chart, times
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -75,6 +75,7 @@ def photograph(chromium: str) -> None:
 def main() -> int:
     """Make all pictures."""
     chart.DRAWING.write_text(chart.chart(chart.figures()), "utf-8")
+    times.DRAWING.write_text(times.times(times.figures()), "utf-8")
     chromium = os.environ.get("LUCIOLE_CHROMIUM") or shutil.which("chromium")
     if chromium is None:
         print("the viewer is not photographed: chromium is missing", file=sys.stderr)
