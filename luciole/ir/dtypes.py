@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,7 @@ def array_bytes(dtype: TensorType, elements: int) -> int | None:
     return byte_count(dtype, elements)
 
 
+@cache
 def integer_range(dtype: TensorType) -> tuple[int, int] | None:
     """Find the smallest and the largest number of an integer type, None for every other type."""
     if dtype in PACKED:

@@ -80,6 +80,8 @@ class Op:
     quant: ClassVar[Quant | None] = None
     poles: ClassVar[tuple[Pole, ...]] = ()
     fields: ClassVar[tuple[Field, ...]] = ()
+    _operand_fields: ClassVar[tuple[Field, ...]] = ()
+    _attr_fields: ClassVar[tuple[Field, ...]] = ()
 
     def __init_subclass__(
         cls,
@@ -89,6 +91,8 @@ class Op:
     ) -> None:
         _check_names(cls)
         cls.fields = (*cls.fields, *(m for m in vars(cls).values() if isinstance(m, Field)))
+        cls._operand_fields = tuple(f for f in cls.fields if f.kind != "attr")
+        cls._attr_fields = tuple(f for f in cls.fields if f.kind == "attr")
         for index, field in enumerate(cls.operand_fields()):
             field.index = index
         for field in cls.attr_fields():
@@ -156,13 +160,13 @@ class Op:
     @classmethod
     def operand_fields(cls) -> tuple[Field, ...]:
         """List the declared operands, in file order."""
-        return tuple(f for f in cls.fields if f.kind != "attr")
+        return cls._operand_fields
 
     @classmethod
     def operand_field(cls, slot: int) -> Field:
         """Find the declaration of an operand in a slot: the last one is that of all behind it."""
-        fields = cls.operand_fields()
-        return fields[min(slot, len(fields) - 1)]
+        fields = cls._operand_fields
+        return fields[slot] if slot < len(fields) else fields[-1]
 
     @classmethod
     def _is_variadic(cls) -> bool:
@@ -182,7 +186,7 @@ class Op:
     @classmethod
     def attr_fields(cls) -> tuple[Field, ...]:
         """List the declared attributes."""
-        return tuple(f for f in cls.fields if f.kind == "attr")
+        return cls._attr_fields
 
     @property
     def kind(self) -> str:
@@ -364,10 +368,14 @@ class Op:
         several = bool(shapes) and isinstance(shapes[0], tuple)
         return shapes if several or self.variadic_results else (shapes,)
 
-    def result_dtypes(self) -> tuple[TensorType, ...]:
-        """Infer one element type per result: a single answer holds for all of them."""
+    def result_dtypes(self, count: int | None = None) -> tuple[TensorType, ...]:
+        """Infer one element type per result: a single answer holds for all of them, which are as
+        many as there are shapes unless ``count`` says it.
+        """
         types: Any = self._answer(self.infer_dtype)
-        return types if isinstance(types, tuple) else (types,) * len(self.result_shapes())
+        if isinstance(types, tuple):
+            return types
+        return (types,) * (len(self.result_shapes()) if count is None else count)
 
     def broken_rules(self) -> Iterator[str]:
         """List the sentences of the class's own ``verify``, and one where it fails; nothing of

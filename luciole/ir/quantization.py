@@ -62,7 +62,8 @@ class Affine:
         scale, points = stored_parameters(value)
         if value.quantization is None or not len(scale):
             return None
-        points = np.resize(points, scale.shape)
+        if points.shape != scale.shape:
+            points = np.resize(points, scale.shape)
         return cls(scale, points, _axis(value, value.quantization), value.dtype)
 
     @classmethod
@@ -316,7 +317,7 @@ def faults(value: Value, name: str, *, only_read: bool = False) -> Iterator[str]
     if value.quantization is None or not len(scales):
         yield f"{name} has no scale; one, or one per channel, is needed"
         return
-    if not all(0 < s < float("inf") or (only_read and s == 0) for s in scales):
+    if not (np.isfinite(scales) & ((scales > 0) | (only_read & (scales == 0)))).all():
         yield f"{name} has scales {min(scales)} to {max(scales)}; they must be positive and finite"
     if len(points) not in (0, 1, len(scales)):
         yield f"{name} has {len(points)} zero points, {len(scales)} scales; one each is needed"

@@ -9,6 +9,7 @@ from luciole.ir.fields import operands
 from luciole.ir.op import MOST_QUOTED, Op
 from luciole.ir.value import UNRANKED, Shape, Value
 from luciole.schema.enums import BuiltinOperator, TensorType
+from luciole.schema.numbers import numbers_of
 from luciole.schema.printable import printable, shorten
 from luciole.schema.table import Table
 
@@ -44,7 +45,7 @@ class UnknownOp(Op):
         """
         if self.number == BuiltinOperator.CUSTOM:
             return f"CUSTOM({printable(shorten(str(self.custom), MOST_QUOTED))})"
-        known = self.number in set(BuiltinOperator)
+        known = self.number in numbers_of(BuiltinOperator)
         return BuiltinOperator(self.number).name if known else str(self.number)
 
     def __str__(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from luciole.schema.dialect import CIRCLE, Dialect
 from luciole.schema.enums import BuiltinOperator
 from luciole.schema.errors import FormatError
+from luciole.schema.numbers import numbers_of
 from luciole.schema.tables import OperatorCode
 
 _PLACEHOLDER = BuiltinOperator.PLACEHOLDER_FOR_GREATER_OP_CODES
@@ -51,4 +52,4 @@ def encode(
 
 
 def _name(builtin: int) -> str:
-    return BuiltinOperator(builtin).name if builtin in set(BuiltinOperator) else str(builtin)
+    return BuiltinOperator(builtin).name if builtin in numbers_of(BuiltinOperator) else str(builtin)

@@ -21,6 +21,7 @@ from luciole.schema.enums import (
     Padding,
     TensorType,
 )
+from luciole.schema.numbers import numbers_of
 from luciole.schema.table import TABLES, Field, Table
 
 _TYPES = {
@@ -262,8 +263,9 @@ def custom_options(type_: str, entries: Mapping[str, Any]) -> dict[str, Any] | N
 
 
 def _as(default: object, value: object) -> object:
-    if isinstance(default, IntEnum) and isinstance(value, int) and value in set(type(default)):
-        return type(default)(value)
+    kind = type(default)
+    if issubclass(kind, IntEnum) and isinstance(value, int) and value in numbers_of(kind):
+        return kind(value)
     return bool(value) if isinstance(default, bool) else value
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from luciole.schema.dialect import Dialect
 from luciole.schema.errors import FormatError
+from luciole.schema.numbers import numbers_of
 from luciole.schema.table import SCALARS, UNIONS, Field, Table
 from luciole.schema.tables import Model
 
@@ -129,7 +130,7 @@ class Writer:
         return self._offsets([self.table(item) for item in value])
 
     def _number(self, field: Field, value: Number) -> Number:
-        if field.enum is None or value not in set(field.enum):
+        if field.enum is None or value not in numbers_of(field.enum):
             return value  # a number that had no meaning when it was read goes back as it came
         member = field.enum(int(value))
         number = self.dialect.number(member)

@@ -13,6 +13,7 @@ from luciole.ir.text.flexbuffer import read_map
 from luciole.schema import recipe, tables
 from luciole.schema.enums import BuiltinOperator
 from luciole.schema.errors import FormatError
+from luciole.schema.numbers import numbers_of
 from luciole.schema.table import Field
 from luciole.schema.textproto import Message, Scalar, Word
 
@@ -30,7 +31,7 @@ def write_type(message: Message, number: int, custom: str | None) -> None:
         if custom not in recipe.CUSTOM:
             message.add("custom_code", custom or "Custom")
         return
-    if number not in set(BuiltinOperator):
+    if number not in numbers_of(BuiltinOperator):
         raise FormatError(f"operator {number} has no name that a recipe could give it")
     message.add("type", recipe.type_of(BuiltinOperator(number)))
 

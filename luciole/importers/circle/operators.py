@@ -15,6 +15,7 @@ from luciole.ir.op import FileOptions
 from luciole.ir.text.flexbuffer import read_map
 from luciole.schema import tables
 from luciole.schema.enums import BuiltinOperator
+from luciole.schema.numbers import numbers_of
 
 
 class _NotUnderstoodError(ValueError):
@@ -57,7 +58,7 @@ def import_operator(
 def _find(number: int, custom_code: str | None) -> type[Op] | None:
     if number == BuiltinOperator.CUSTOM:
         return CUSTOM_OPS.get(custom_code or "")
-    return OPS.get(BuiltinOperator(number)) if number in set(BuiltinOperator) else None
+    return OPS.get(BuiltinOperator(number)) if number in numbers_of(BuiltinOperator) else None
 
 
 def _attributes(cls: type[Op], operator: tables.Operator) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 
 from luciole.ir.errors import FormatError
+from luciole.schema.numbers import numbers_of
 from luciole.schema.printable import quoted, shorten
 from luciole.schema.recipe import default_of
 from luciole.schema.table import SCALARS, Field, Table
@@ -124,7 +125,9 @@ def scalar(field: Field, entry: Entry) -> float | IntEnum:
     if field.of == "double":
         return real(entry)
     number = integer(entry, field.of)
-    return field.enum(number) if field.enum is not None and number in set(field.enum) else number
+    if field.enum is None or number not in numbers_of(field.enum):
+        return number
+    return field.enum(number)
 
 
 def truth(entry: Entry) -> bool:

@@ -17,6 +17,7 @@ from luciole.ir.unknown_op import UnknownOp
 from luciole.ir.value import Buffer, Value
 from luciole.schema import opcodes
 from luciole.schema.enums import BuiltinOperator
+from luciole.schema.numbers import numbers_of
 from luciole.schema.printable import printable
 from luciole.schema.table import Table
 from luciole.schema.tables import Int32Vector, Uint8Vector, Uint16Vector
@@ -138,12 +139,12 @@ def code_name(builtin: int, custom: str | None) -> str | None:
     """
     if builtin == BuiltinOperator.CUSTOM:
         return "(invalid custom)" if custom is None else f"CUSTOM({one_line(custom)})"
-    return BuiltinOperator(builtin).name if builtin in set(BuiltinOperator) else None
+    return BuiltinOperator(builtin).name if builtin in numbers_of(BuiltinOperator) else None
 
 
 def deprecated_code(builtin: int) -> int:
     """Find the number in a file's old one-byte field for an operator number."""
-    if builtin in set(BuiltinOperator):
+    if builtin in numbers_of(BuiltinOperator):
         return opcodes.encode(builtin, 1, None).deprecated_builtin_code
     return min(builtin, BuiltinOperator.PLACEHOLDER_FOR_GREATER_OP_CODES.value)
 
