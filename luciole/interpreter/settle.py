@@ -159,7 +159,7 @@ def _unfolded(ops: Sequence[Op], constants: _Constants) -> list[Op]:
         infer_op(op, declared=False)
         if isinstance(op, While):
             _settle_lists(op)
-        for value, dtype in zip(op.results, op.result_dtypes(), strict=True):
+        for value, dtype in zip(op.results, op.result_dtypes(len(op.results)), strict=True):
             value.dtype = dtype  # what kernels write, whatever the file says
         modest = constants.may_make(_result_bytes(op))
         results = folded(op, evaluation.evaluate) if modest else None

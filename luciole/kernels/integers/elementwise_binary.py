@@ -83,6 +83,11 @@ class Grid:
         return requantized(steps, self.zero, self.limits, self.dtype)
 
 
+def _plain(multiplier: Integers, shift: Integers) -> tuple[int, int]:
+    """Return one factor as numbers that compare by value."""
+    return int(multiplier), int(shift)
+
+
 @dataclass(frozen=True)
 class Sum:
     """x + y or x - y: both operands on one grid that is ``left`` bits finer than the coarser one
@@ -101,7 +106,7 @@ class Sum:
         grid, widest = Grid.of(op), 2 * float(max(x, y))
         back = widest**power / (2.0 ** (left * power) * float(grid.scale))
         real = (float(x) / widest, float(y) / widest, back)
-        first, second, third = (quantize_multiplier(factor) for factor in real)
+        first, second, third = (_plain(*quantize_multiplier(factor)) for factor in real)
         return cls(left, (x_zero, y_zero), (first, second, third), grid)
 
     def scaled(self, x: Array, slot: int) -> Integers:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -56,6 +56,13 @@ def linear_sum(grids: Sum, signs: tuple[int, int], memory: Memory) -> tuple[Halv
     """Keep the ``LinearSum`` of x and y, each times its sign, and return its rounding and address;
     None where no factors that are tried give the sum's results for all pairs of bytes.
     """
+    tried = _tried(grids, signs)
+    return None if tried is None else (tried[0], memory.record(tried[1]))
+
+
+@lru_cache(1024)  # plans of a network that is quantized ask for the same sums again and again
+def _tried(grids: Sum, signs: tuple[int, int]) -> tuple[Halves, LinearSum] | None:
+    """Try factors for the sum of all pairs of bytes."""
     sums = _Sums.of(grids, signs)
     if not 0 < sums.largest < 2.0 ** (SUM_BITS - 8):
         return None
@@ -63,7 +70,7 @@ def linear_sum(grids: Sum, signs: tuple[int, int], memory: Memory) -> tuple[Halv
     for halves in Halves:
         record = sums.record(halves, bits) if bits > 0 else None
         if record is not None:
-            return halves, memory.record(record)
+            return halves, record
     return None
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from inspect import get_annotations
+from operator import attrgetter
+from struct import Struct
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import numba
@@ -24,6 +26,9 @@ WORD = 8
 _FORMATS = {"int": np.int64, "float": np.float32}
 """Types by a field's annotation: a number or an address, or a float in the word's first half."""
 
+_CODES = {np.dtype(np.int64): "q", np.dtype(np.float32): "f"}
+"""The same types for ``struct``, which takes a tenth of NumPy's time to fill a record."""
+
 R = TypeVar("R", bound="Record")
 
 
@@ -37,6 +42,9 @@ class Record:
     """
 
     layout: ClassVar[np.dtype[np.void]]
+    _names: ClassVar[frozenset[str]]
+    _packed: ClassVar[Struct]
+    _contents: ClassVar[Callable[[Record], tuple[Any, ...]]]
 
     def __init_subclass__(cls, spacing: int = WORD) -> None:
         """Lay the fields out, those of a base class first."""
@@ -53,14 +61,16 @@ class Record:
         cls.layout = np.dtype(
             {"names": names, "formats": formats, "offsets": offsets, "itemsize": size}
         )
+        cls._names = frozenset(names)
+        padded = (f"{_CODES[kind]}{spacing - kind.itemsize}x" for kind in formats)
+        cls._packed = Struct("=" + "".join(padded))
+        cls._contents = _getter(names)
 
     def __init__(self, **fields: float) -> None:
-        names = self.layout.names or ()
-        if fields.keys() != set(names):
-            wrong = sorted(fields.keys() ^ set(names))
+        if fields.keys() != self._names:
+            wrong = sorted(fields.keys() ^ self._names)
             raise TypeError(f"{type(self).__name__}: {', '.join(wrong)} is unknown or missing")
-        for name in names:
-            setattr(self, name, fields[name])
+        vars(self).update(fields)
 
     def words(self) -> NDArray[np.int64]:
         """Return the record as a kernel takes it: one int64 for each field."""
@@ -87,6 +97,13 @@ class Record:
         return type(self)(**self.fields() | fields)
 
 
+def _getter(names: Sequence[str]) -> Callable[[Record], tuple[Any, ...]]:
+    """Make the function that reads fields of a record in their order."""
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda record: tuple(getattr(record, name) for name in names)
+
+
 class Shared(Record):
     """Work that threads may share: pieces from ``begin`` to before ``end``."""
 
@@ -100,12 +117,9 @@ def table(records: Sequence[Record], kind: type[Record] | None = None) -> NDArra
     ``kind`` is their class, for a table that may be empty.
     """
     kind = type(records[0]) if kind is None else kind
-    names = kind.layout.names or ()
-    rows = np.zeros(len(records), kind.layout)
-    for row, record in zip(rows, records, strict=True):
-        for name in names:
-            row[name] = getattr(record, name)
-    return rows.view(np.int64).reshape(len(records), kind.layout.itemsize // WORD)
+    pack, contents = kind._packed.pack, kind._contents
+    rows = bytearray().join(pack(*contents(record)) for record in records)
+    return np.frombuffer(rows, np.int64).reshape(len(records), kind.layout.itemsize // WORD)
 
 
 def numba_type(kind: type[Record]) -> Kind:

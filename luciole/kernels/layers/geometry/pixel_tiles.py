@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +45,13 @@ class Clamp(Record):
 clamp_at = reader(Clamp)
 
 
-@dataclass(frozen=True)
+_REMEMBERED, _MOST_PIXELS = 128, 1 << 14
+"""Cases and tables that are remembered, of images of so many pixels at the most: those of a network
+are asked for in each of its plans. All of them together take less than 100 MB.
+"""
+
+
+@dataclass(frozen=True, eq=False)
 class Case:
     """Output pixels that have the same taps inside, in the image's order, each with the input pixel
     under its first tap inside.
@@ -60,19 +67,35 @@ class Case:
         return self.taps[1] * self.taps[2]
 
 
-def cases(rows: Axis, columns: Axis) -> list[Case]:
+Pairs = tuple[tuple[Case, Case], ...]
+
+
+def cases(rows: Axis, columns: Axis) -> tuple[Case, ...]:
     """Group every output pixel of an image by its taps inside."""
-    return [case for case, _ in joined(rows, columns, 1)]
+    return tuple(case for case, _ in joined(rows, columns, 1))
 
 
-def joined(rows: Axis, columns: Axis, neighbours: int) -> Iterator[tuple[Case, Case]]:
+def joined(rows: Axis, columns: Axis, neighbours: int) -> Pairs:
     """Group every output pixel of an image by its taps inside: first those that begin
     ``neighbours`` pixels in a row, then those on their own where there are fewer alike.
 
     Places at the end of a row may overlap. Windows must move by 1 from column to column.
     """
+    few = rows.outputs * columns.outputs <= _MOST_PIXELS
+    return (_known_pairs if few else _pairs)(rows, columns, neighbours)
+
+
+def _pairs(rows: Axis, columns: Axis, neighbours: int) -> Pairs:
+    return tuple(_paired(rows, columns, neighbours))
+
+
+_known_pairs = lru_cache(_REMEMBERED)(_pairs)
+
+
+def _paired(rows: Axis, columns: Axis, neighbours: int) -> Iterator[tuple[Case, Case]]:
+    alike = list(_alike(columns))
     for top, down, r in _alike(rows):
-        for left, across, c in _alike(columns):
+        for left, across, c in alike:
             taps = (top * columns.kernel + left, down, across)
             first = np.minimum(c[::neighbours], c[-1] - neighbours + 1)
             cut = (first, c[:0]) if len(c) >= neighbours else (c[:0], c)
@@ -103,13 +126,26 @@ def tables(
     A row is [places of first input pixels, places of output pixels, TAP_FIELDS]; ``steps`` are the
     distances of two input and of two output pixels.
     """
+    few_pixels = sum(len(case.y) for case in windows) <= _MOST_PIXELS
+    return (_known_cut if few_pixels else _cut)(tuple(windows), pixels, steps, few, small)
+
+
+def _cut(
+    windows: tuple[Case, ...], pixels: int, steps: tuple[int, int], few: int, small: int
+) -> tuple[Table, Table]:
     whole, rest = [_empty(pixels)], [_empty(small)]
     for case in windows:
         left = len(case.y) % pixels
         cut = len(case.y) - left if left <= few else len(case.y)
         whole.append(_table(case, slice(0, cut), pixels, steps))
         rest.append(_table(case, slice(cut, None), small, steps))
-    return np.concatenate(whole), np.concatenate(rest)
+    both = np.concatenate(whole), np.concatenate(rest)
+    for table in both:
+        table.flags.writeable = False  # it may be remembered
+    return both
+
+
+_known_cut = lru_cache(_REMEMBERED)(_cut)
 
 
 def kept(table: Table, pixels: int, memory: Memory) -> int:

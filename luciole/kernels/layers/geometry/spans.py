@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -50,9 +51,11 @@ class Inside(Record):
     count: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Axis:
     """One axis of a sliding window, by output position: which taps lie inside, and where.
+
+    Axes of equal windows are one object, so that what is computed of them can be remembered.
 
     Taps ``first`` to ``first + count - 1`` are inside; the first of them meets input ``start``.
     """
@@ -66,6 +69,7 @@ class Axis:
     start: Integers
 
     @classmethod
+    @lru_cache(1024)
     def of(cls, size: int, kernel: int, stride: int, dilation: int, padding: Padding) -> Axis:
         """Make the axis of a window over ``size`` inputs. Raises ShapeError where it does not
         fit.

@@ -350,7 +350,10 @@ def steps_of_pieces(each: Array, most: int) -> int:
     more than ``most``; 0 where one step has more.
     """
     steps = int(each.shape[-1])
-    for count in range(1, steps + 1):
+    if each.max(initial=0) > most:
+        return 0
+    fewest = max(1, -(-int(each.sum(-1).max(initial=0)) // most))
+    for count in range(fewest, steps + 1):
         size = -(-steps // count)
         if int(np.add.reduceat(each, np.arange(0, steps, size), -1).max()) <= most:
             return size
