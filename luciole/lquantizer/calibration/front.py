@@ -55,6 +55,7 @@ class Front:
         live, done = self._next(running, later, changing)
         fresh: dict[Value, list[Array]] = {v: [] for v in live if v not in self._kept}
         part = _Part.of(self.model, running, self._kept, [*values, *fresh])
+        fixed = {value for value in values if is_fixed(value)}
         for number, records in enumerate(self._batches()):
             kept = {name: self._kept[value][number] for name, value in part.kept.items()}
             arrays = part.run(self._inputs(records), kept)
@@ -63,7 +64,7 @@ class Front:
             held = list(zip(values, arrays, strict=False))
             for value, array in held:
                 _check(value, array, value in endless)
-            yield records, [_by_record(v, array, len(records)) for v, array in held]
+            yield records, [_by_record(v, array, len(records), v in fixed) for v, array in held]
             if progress is not None:
                 progress(len(records))
         self._kept, self._done = {v: {**self._kept, **fresh}[v] for v in live}, done
@@ -202,14 +203,14 @@ def _check(value: Value, array: Array, is_endless: bool) -> None:
         )
 
 
-def _by_record(value: Value, array: Array, count: int) -> Array:
+def _by_record(value: Value, array: Array, count: int, fixed: bool) -> Array:
     """Shape a tensor of a run of ``count`` records with the records along its first axis: behind a
     TRANSPOSE they may lie along another one, and behind a RESHAPE an axis may hold several rows of
-    each, which get an axis of their own.
+    each, which get an axis of their own. One that is ``fixed`` is the same for all records.
     """
     if array.size == 0 or array.ndim == 0:
         return np.resize(array, (count, array.size))
-    if is_fixed(value):
+    if fixed:
         return np.broadcast_to(array, (count, *array.shape))
     axis = 0 if count == 1 else _axis_of_records(value, array)
     first = np.moveaxis(array, axis, 0)

@@ -10,24 +10,21 @@ from numpy.typing import NDArray
 from luciole.lquantizer.formats.affine import Range
 
 Floats = NDArray[np.float64]
-Loss = Callable[[Floats], float]
-"""The loss between two limits [2]."""
+Losses = Callable[[Floats], Floats]
+"""The losses [n] between pairs of limits [n, 2]."""
 
 SHARES = np.linspace(0.2, 1, 41)
 """Shares of a range that are tried."""
 
 
-def least_lossy(extremes: Range, loss: Loss, shares: Floats = SHARES) -> Range:
+def least_lossy(extremes: Range, losses: Losses, shares: Floats = SHARES) -> Range:
     """Return the range of the least loss among shares of both extremes, 0 within."""
     ends = np.array([min(extremes[0], 0.0), max(extremes[1], 0.0)])
     best = np.ones(2)
     for side in _sides(ends):  # each side by itself, the other as it was left
-        errors = []
-        for share in shares:
-            tried = best.copy()
-            tried[side] = share
-            errors.append(loss(ends * tried))
-        best[side] = shares[int(np.argmin(errors))]
+        tried = np.tile(best, (len(shares), 1))
+        tried[:, side] = shares
+        best[side] = shares[int(np.argmin(losses(ends * tried)))]
     low, high = (ends * best).tolist()
     return low, high
 

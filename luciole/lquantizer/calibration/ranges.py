@@ -8,20 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from luciole.ir import TensorType
 from luciole.ir.dtypes import integer_range
 from luciole.lquantizer.calibration.least import Floats, least_lossy
 from luciole.lquantizer.calibration.seen import Seen
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.formats.affine import Range, of_range
+from luciole.lquantizer.formats.affine import Range, of_range, of_ranges
 
 Rule = Callable[[Seen, float, TensorType], Range]
 Chosen = Callable[[Seen, TensorType], Range]
 """A rule with its number."""
-Loss = Callable[[Floats, Floats, Floats, TensorType], float]
-"""The loss of a range over the middles of bins and the numbers of elements in them."""
+Losses = Callable[[Floats, Floats, Floats, TensorType], Floats]
+"""The losses of ranges [n, 2] over the middles of bins and the numbers of elements in them."""
 
 
 def min_max(seen: Seen, _: float, __: TensorType) -> Range:
@@ -61,7 +60,7 @@ def mse(seen: Seen, _: float, dtype: TensorType) -> Range:
     """Take the range of the least mean squared error, among shares of both extremes; of what
     saturating readers give, where there are no others.
     """
-    return seen.judged(dtype) or _least(seen, dtype, _error)
+    return seen.judged(dtype) or _least(seen, dtype, _errors)
 
 
 def entropy(seen: Seen, _: float, dtype: TensorType) -> Range:
@@ -72,23 +71,24 @@ def entropy(seen: Seen, _: float, dtype: TensorType) -> Range:
     """
     if dtype == TensorType.INT16:
         return min_max(seen, 0.0, dtype)
-    return _least(seen, dtype, _divergence)
+    return _least(seen, dtype, _divergences)
 
 
-def _least(seen: Seen, dtype: TensorType, loss: Loss) -> Range:
+def _least(seen: Seen, dtype: TensorType, losses: Losses) -> Range:
     middles, counts = seen.histogram()
-    return least_lossy((seen.low, seen.high), lambda limits: loss(limits, middles, counts, dtype))
+    extremes = seen.low, seen.high
+    return least_lossy(extremes, lambda limits: losses(limits, middles, counts, dtype))
 
 
-def _error(
-    limits: NDArray[np.float64],
-    middles: NDArray[np.float64],
-    counts: NDArray[np.float64],
-    dtype: TensorType,
-) -> float:
-    affine = of_range((float(limits[0]), float(limits[1])), dtype)
-    decoded = affine.decode(affine.encode(middles))
-    return float(np.square(decoded - middles) @ counts)
+def _errors(limits: Floats, middles: Floats, counts: Floats, dtype: TensorType) -> Floats:
+    affine = of_ranges(limits, dtype)
+    decoded = affine.decode(affine.encode(np.tile(middles, (len(limits), 1))))
+    squares = np.square(decoded - middles)
+    return np.array([row @ counts for row in squares])  # one product may add in another order
+
+
+def _divergences(limits: Floats, middles: Floats, counts: Floats, dtype: TensorType) -> Floats:
+    return np.array([_divergence(one, middles, counts, dtype) for one in limits])
 
 
 def _divergence(limits: Floats, middles: Floats, counts: Floats, dtype: TensorType) -> float:

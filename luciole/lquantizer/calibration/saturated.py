@@ -59,8 +59,8 @@ class Saturated:
             return None
         powers = [float(np.square(array, dtype=np.float64).mean()) or 1.0 for array in exact]
 
-        def loss(limits: Floats) -> float:
-            affine = of_range((float(limits[0]), float(limits[1])), TensorType.INT8)
+        def loss(limits: Range) -> float:
+            affine = of_range(limits, TensorType.INT8)
             results = self._results(affine.decode(affine.encode(held)).astype(np.float32))
             errors = (
                 float(np.square(a - b).mean()) / power
@@ -68,7 +68,10 @@ class Saturated:
             )
             return sum(errors)
 
-        return least_lossy((float(held.min()), float(held.max())), loss, _SHARES)
+        def losses(limits: Floats) -> Floats:
+            return np.array([loss((low, high)) for low, high in limits.tolist()])
+
+        return least_lossy((float(held.min()), float(held.max())), losses, _SHARES)
 
     def _results(self, array: Array) -> list[Array]:
         """Compute the results of the saturating operators."""

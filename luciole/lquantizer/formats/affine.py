@@ -5,6 +5,7 @@ for.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from luciole.ir import Array, TensorType
 from luciole.ir.dtypes import limits_of
@@ -40,13 +41,21 @@ def of_range(limits: Range, dtype: TensorType) -> Affine:
     """Choose scale and zero point of integers that reach from the least to the largest of
     ``limits``, as ``reached`` widens them.
     """
-    low, high = reached(limits, dtype)
+    return of_ranges(np.array([limits]), dtype)
+
+
+def of_ranges(limits: NDArray[np.float64], dtype: TensorType) -> Affine:
+    """Choose scales and zero points along axis 0, those of ``of_range`` for each pair of ``limits``
+    [n, 2].
+    """
+    low, high = np.minimum(limits[:, 0], 0.0), np.maximum(limits[:, 1], 0.0)
     codes = limits_of(dtype)
     if dtype == TensorType.INT16:
-        return Affine.single(_positive(high / codes[1]), 0, dtype)
+        scale = _positive(np.maximum(-low, high) / codes[1])
+        return Affine.channels(scale, np.zeros(len(scale)), 0, dtype)
     scale = _positive((high - low) / (codes[1] - codes[0]))
-    point = int(np.clip(np.round(codes[0] - low / scale), *codes))
-    return Affine.single(scale, point, dtype)
+    points = np.clip(np.round(codes[0] - low / scale), *codes)
+    return Affine.channels(scale, points, 0, dtype)
 
 
 def reached(limits: Range, dtype: TensorType) -> Range:
@@ -60,7 +69,7 @@ def reached(limits: Range, dtype: TensorType) -> Range:
     return low, high
 
 
-def _positive(scale: float) -> float:
-    """Return the scale as stored; 1 for a tensor that is 0 throughout."""
-    stored = float(np.float32(scale))
-    return stored if stored > 0 else 1.0
+def _positive(scale: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return scales as stored; 1 for a tensor that is 0 throughout."""
+    stored = scale.astype(np.float32).astype(np.float64)
+    return np.where(stored > 0, stored, 1.0)
