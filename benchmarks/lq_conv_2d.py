@@ -10,7 +10,7 @@ their levels (3 bits and more), quantizing the input takes two to three times as
 
 What a processor without AVX-512 runs is measured on one that has it by naming what kernels may use:
 
-    NUMBA_CPU_NAME=x86-64-v3 NUMBA_CPU_FEATURES=+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+popcnt ...
+    LUCIOLE_CPU=x86-64-v3 ...
 
 (the name alone leaves numba the machine's own features). LiteRT takes no such setting: it asks the
 processor itself.

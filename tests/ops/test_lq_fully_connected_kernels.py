@@ -105,23 +105,20 @@ print(bitsliced.WIDE, bit_lookups.LOOKS_UP)
 """
 
 
-AVX2 = "+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+popcnt,+sse4.2,+ssse3"
-
-
-@pytest.mark.parametrize(("processor", "features"), [("x86-64", ""), ("x86-64-v3", AVX2)])
-def test_other_processors_give_the_same(processor: str, features: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("processor", ["x86-64", "x86-64-v3"])
+def test_other_processors_give_the_same(processor: str, tmp_path: Path) -> None:
     """Without AVX-512 rows have 256 bits, bits are looked up with AVX2 and counted in bytes without
     it, and SSE2 has no fused multiply-add: rounding differs.
     """
     if os.uname().machine != "x86_64":
         pytest.skip("needs an x86-64 processor")
     path = tmp_path / "y.npy"
-    forced = {"NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": features}
+    forced = {"LUCIOLE_CPU": processor}
     command = [sys.executable, "-c", PROGRAM, str(path)]
     output = subprocess.run(
         command, env=os.environ | forced, check=True, capture_output=True, text=True
     ).stdout
-    assert output.split() == ["False", str(bool(features))]
+    assert output.split() == ["False", str(processor != "x86-64")]
     np.testing.assert_allclose(np.load(path), results_of_every_way(), rtol=0, atol=1e-5)
 
 

@@ -7,6 +7,10 @@ import os
 
 import llvmlite.binding as llvm
 
+from luciole.kernels.jit.choice import choose
+
+choose()
+
 _DOT = """
 define i32 @{extend}(<16 x i8> %x, <16 x i8> %y) {{
   %a = {extend} <16 x i8> %x to <16 x i32>
@@ -26,7 +30,7 @@ _DOTS = {"dotprod": ("sext", "\tsdot\t"), "i8mm": ("zext", "\tusdot\t")}
 @functools.cache
 def features() -> frozenset[str]:
     """Return the names of the machine's instruction set extensions, as LLVM spells them;
-    NUMBA_CPU_NAME and NUMBA_CPU_FEATURES override them.
+    LUCIOLE_CPU, or NUMBA_CPU_NAME and NUMBA_CPU_FEATURES, override them.
     """
     generic = os.environ.get("NUMBA_CPU_NAME") == "generic"
     chosen = os.environ.get("NUMBA_CPU_FEATURES", "" if generic else None)

@@ -8,6 +8,8 @@ the model's: above 1, the model is faster.
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -60,6 +62,13 @@ def parser(program: str) -> argparse.ArgumentParser:
         metavar="[RUNTIME:]FILE",
         help="also measure a model run by luciole, or by litert:, onnxruntime: or onert: "
         "(may be given several times)",
+    )
+    made.add_argument(
+        "--cpu",
+        metavar="LEVEL",
+        help="compile the kernels for less than this machine has, as LUCIOLE_CPU does: x86-64, "
+        "x86-64-v2, x86-64-v3 or x86-64-v4, with features behind it (x86-64-v4,+avx512vnni); "
+        "other runtimes go on using all it has",
     )
     _add_inputs(made)
     _add_limits(made)
@@ -161,6 +170,7 @@ def check(arguments: argparse.Namespace) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     check(arguments)
+    _hold_to(arguments.cpu)
     begun = time.perf_counter_ns()
     from luciole.tools.bench.session import benchmark
 
@@ -175,6 +185,17 @@ def _run(arguments: argparse.Namespace) -> int:
         console.say(f"luciole: warning: {line}")
     _write(report, arguments)
     return FINE
+
+
+def _hold_to(level: str | None) -> None:
+    """Compile for a level from now on. Raises UsageError where another was chosen in this process,
+    and LucioleError for what is no level.
+    """
+    if level is None:
+        return
+    if "luciole.kernels.jit" in sys.modules and os.environ.get("LUCIOLE_CPU") != level:
+        raise UsageError(f"--cpu is {level}, but kernels of this process are made for another")
+    os.environ["LUCIOLE_CPU"] = level
 
 
 def _write(report: Report, arguments: argparse.Namespace) -> None:

@@ -81,12 +81,18 @@ def similar(word: str, known: Iterable[str]) -> str:
     return next(iter(get_close_matches(word, list(known), 1)), "")
 
 
+def _version() -> str:
+    """Name the version, and the processor that kernels are held to by LUCIOLE_CPU."""
+    held = os.environ.get("LUCIOLE_CPU")
+    return f"luciole {luciole.__version__}{f', kernels for {held}' if held else ''}"
+
+
 def parser_for(program: str, description: str) -> argparse.ArgumentParser:
     """Make an argument parser with the options of all programs."""
     parser = _Parser(
         program, description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--version", action="version", version=f"luciole {luciole.__version__}")
+    parser.add_argument("--version", action="version", version=_version())
     return parser
 
 

@@ -23,13 +23,14 @@ FEATURES = {
 
 
 def machine_facts(packages: Sequence[str] = PACKAGES) -> dict[str, Any]:
-    """Name the processor, features (None where the system does not tell), cores, versions
-    and date.
+    """Name the processor, what kernels are compiled for where LUCIOLE_CPU chooses less, features
+    (None where the system does not tell), cores, versions and date.
     """
     fields = _cpuinfo()
     flags = fields["flags"].split() if "flags" in fields else None
     return {
         "cpu": _cpu_name(fields),
+        "compiled_for": os.environ.get("LUCIOLE_CPU") or None,
         "features": {k: None if flags is None else v in flags for k, v in FEATURES.items()},
         "cores": os.cpu_count(),
         "cores_allowed": _cores_allowed(),
@@ -51,7 +52,8 @@ def package_version(package: str) -> str | None:
 def machine_text(facts: dict[str, Any], threads: str = "1 thread") -> str:
     """Write the facts in one line, for under a table."""
     listed = ", ".join(f"{k} {v or 'not installed'}" for k, v in facts["versions"].items())
-    return f"{facts['cpu']}, {threads}, {facts['date']}, Python {facts['python']}, {listed}"
+    held = f" as {facts['compiled_for']}" if facts["compiled_for"] else ""
+    return f"{facts['cpu']}{held}, {threads}, {facts['date']}, Python {facts['python']}, {listed}"
 
 
 def _cpuinfo() -> dict[str, str]:

@@ -14,7 +14,6 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Annotated, TypeAlias
 
-import llvmlite.binding as llvm
 from llvmlite import ir
 from numba.core import cgutils
 
@@ -27,7 +26,7 @@ from luciole.kernels.jit.emits import (
     emits,
     types,
 )
-from luciole.kernels.jit.processor import features
+from luciole.kernels.jit.processor import features, name
 from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vector.bit_matrices import by_product, by_swaps
 from luciole.kernels.jit.vector.vectors import (
@@ -53,7 +52,7 @@ from luciole.kernels.jit.vector.vectors import (
 WIDE = {"avx512f", "avx512bw", "avx512vbmi2", "gfni"} <= features()
 """Whether rows have 512 bits: an adder is two instructions then, and bits are turned by one."""
 
-SLOW_COUNTS = llvm.get_host_cpu_name() != "znver5"
+SLOW_COUNTS = name() != "znver5"
 """Whether bits are counted at half the rate of additions or less: of the machines with 512 bits Zen
 5 alone counts 2 vectors of bits a cycle.
 """
