@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,19 +12,28 @@ from luciole.ir.ops.transpose_conv import TransposeConv, check_sizes
 from luciole.ir.rules import agree, integers, padding_before
 from luciole.ir.value import element_count
 from luciole.kernels.arrays.fused_activation import activate
-from luciole.kernels.core.contract import Built, Context, NativeStep
+from luciole.kernels.core.contract import Built, Context, NativeStep, Signature
 from luciole.kernels.core.limits import room
+from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.core.registry import native, reads, reference
 from luciole.kernels.layers.floats.layer import Arrays, FloatLayer, Geometry, misfit
 from luciole.kernels.layers.geometry.spans import Axis
-from luciole.kernels.layers.int8.rescale import SIGNATURES, Rescaling, centred
+from luciole.kernels.layers.int8.layer import IntegerLayer
+from luciole.kernels.layers.int8.phases import phases as byte_phases
+from luciole.kernels.layers.int8.rescale import BYTES, SHORTS, SIGNATURES, Rescaling, centred
+from luciole.kernels.layers.int16.layer import ShortLayer, way_of_convolution
 from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
 from luciole.kernels.portable.images import cut_off
 from luciole.kernels.portable.integers import INT8S, rescaled
 from luciole.schema.enums import ActivationFunctionType, Padding
 
-INTEGERS = tuple(s if len(s) == 1 else (s[1], s[0], *s[2:]) for s in SIGNATURES)
-"""Element types of filter, data and bias (or none): filters come first here."""
+
+def _filter_first(signatures: Iterable[Signature]) -> tuple[Signature, ...]:
+    """Turn element types of data, filter and bias (or none) around: filters come first here."""
+    return tuple(s if len(s) == 1 else (s[1], s[0], *s[2:]) for s in signatures)
+
+
+INTEGERS = _filter_first(SIGNATURES)
 
 
 @reference(TransposeConv, TensorType.FLOAT32)
@@ -87,17 +96,52 @@ def _scatter(x: Array, filter: Array, stride: tuple[int, int], least: tuple[int,
     return canvas
 
 
-@native(TransposeConv, TensorType.FLOAT32)
-def build(op: TransposeConv, context: Context) -> Built:
-    """Run phases as convolutions, see ``phases``."""
+def _arrays(op: TransposeConv, context: Context) -> Arrays | Declined | None:
+    """Return the arrays of an operator, Declined where no kernel can be built, see ``misfit``."""
     _, filter, x, bias = (*context.operands, None)[:4]
     (y,) = context.results
     if filter is None or x is None:
         return None
-    if declined := misfit(op.activation, x, y, op.input_sizes, op.filter, op.bias):
-        return declined
-    arrays = Arrays(x, filter, bias, y)
+    declined = misfit(op.activation, x, y, op.input_sizes, op.filter, op.bias)
+    return declined or Arrays(x, filter, bias, y)
+
+
+@native(TransposeConv, TensorType.FLOAT32)
+def build(op: TransposeConv, context: Context) -> Built:
+    """Run phases as convolutions, see ``phases``."""
+    arrays = _arrays(op, context)
+    if arrays is None or isinstance(arrays, Declined):
+        return arrays
     return phases(arrays, (op.stride_h, op.stride_w), op.padding, op.activation)
+
+
+@native(TransposeConv, *_filter_first(BYTES))
+def build_integer(op: TransposeConv, context: Context) -> Built:
+    """Copy the images with padding, then run phases as convolutions of bytes."""
+    arrays, to = _arrays(op, context), accepted(_rescaling, op)
+    if arrays is None or isinstance(arrays, Declined):
+        return arrays
+    if isinstance(to, Declined):
+        return to
+    x, filter, bias, y = arrays
+    cut = byte_phases(x, filter, y, (op.stride_h, op.stride_w), op.padding)
+    layer = IntegerLayer(cut[0].rows, cut[0].columns, x, y, to=to)
+    return layer.in_phases(cut, filter[None], bias)
+
+
+@native(TransposeConv, *_filter_first(SHORTS))
+def build_short(op: TransposeConv, context: Context) -> Built:
+    """Copy images of 16 bits with padding, then run phases as convolutions."""
+    arrays, to = _arrays(op, context), accepted(_rescaling, op)
+    if arrays is None or isinstance(arrays, Declined):
+        return arrays
+    if isinstance(to, Declined):
+        return to
+    x, filter, bias, y = arrays
+    cut = byte_phases(x, filter, y, (op.stride_h, op.stride_w), op.padding)
+    bias_type = op.quantized_bias_type if op.bias is None else op.bias.dtype
+    sides, scaling = (cut[0].rows, cut[0].columns), way_of_convolution(to, bias_type)
+    return ShortLayer.of(sides, x, y, to, scaling).in_phases(cut, filter[None], bias)
 
 
 def phases(

@@ -12,7 +12,7 @@ from luciole.ir.ops.batch_matmul import BatchMatMul
 from luciole.ir.ops.transpose_conv import TransposeConv
 from luciole.schema.enums import Padding
 from tests.ops.int8_support import INT8, INT16, NUMPY, UINT8, integers, layer
-from tests.support import Affine, run_litert, run_reference
+from tests.support import Affine, one_op, run_litert, run_native, run_reference
 
 
 @pytest.mark.parametrize(("dtype", "channels"), [(INT8, True), (UINT8, False), (INT16, True)])
@@ -36,6 +36,38 @@ def test_transposed_convolutions_are_those_of_litert(
         for run in (run_reference, run_litert)
     )
     np.testing.assert_array_equal(ours, theirs, strict=True)
+
+
+@pytest.mark.parametrize("dtype", [INT8, UINT8, INT16])
+@pytest.mark.parametrize("stride", [(2, 2), (1, 1), (3, 2)])
+@pytest.mark.parametrize("padding", Padding)
+@pytest.mark.parametrize(
+    ("filter", "x"), [((7, 3, 2, 6), (2, 4, 5, 6)), ((3, 2, 2, 16), (1, 6, 3, 16))]
+)
+def test_compiled_transposed_convolutions_are_the_references(
+    dtype: TensorType,
+    stride: tuple[int, int],
+    padding: Padding,
+    filter: tuple[int, ...],
+    x: tuple[int, ...],
+) -> None:
+    """Also of sizes that cut windows off, and strides beyond the filter, which leave pixels that no
+    window meets.
+    """
+    bias = np.int64 if dtype == INT16 else np.int32
+    options: dict[str, Any] = {"padding": padding, "stride_h": stride[0], "stride_w": stride[1]}
+    made = layer(TransposeConv, x, filter, 5, dtype, bias=bias, **options)
+    data, weights, given = made.operands
+    assert data is not None
+    of_data, of_weights, of_bias = made.options.pop("affine")
+    made.options["affine"] = (None, of_weights, of_data, of_bias)
+    whole = [(n - 1) * s + k for n, s, k in zip(x[1:3], stride, filter[1:3], strict=True)]
+    for cut in (0, 2, -3):
+        sizes = np.array([x[0], *(n - cut for n in whole), filter[0]], np.int32)
+        arrays = [sizes, weights, data, given]
+        (expected,) = run_reference(TransposeConv, arrays, (0, 1, 3), **made.options)
+        result = run_native(one_op(TransposeConv, arrays, (0, 1, 3), **made.options), data)
+        np.testing.assert_array_equal(result, expected, strict=True)
 
 
 @pytest.mark.parametrize("dtype", [INT8, INT16])

@@ -114,7 +114,8 @@ def _alike(axis: Axis) -> Iterator[tuple[int, int, Places]]:
 
 def _places(rows: Axis, columns: Axis, r: Places, c: Places) -> tuple[Places, Places]:
     x = rows.start[r][:, None] * columns.size + columns.start[c]
-    return x.reshape(-1), (r[:, None] * columns.outputs + c).reshape(-1)
+    y = rows.among_all(r)[:, None] * columns.length + columns.among_all(c)
+    return x.reshape(-1), y.reshape(-1)
 
 
 def tables(

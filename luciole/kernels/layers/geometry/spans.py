@@ -58,6 +58,8 @@ class Axis:
     Axes of equal windows are one object, so that what is computed of them can be remembered.
 
     Taps ``first`` to ``first + count - 1`` are inside; the first of them meets input ``start``.
+    Where the axis is of a part of a result that is ``whole`` long, ``places`` are those of its own
+    positions.
     """
 
     size: int
@@ -67,6 +69,8 @@ class Axis:
     first: Integers
     count: Integers
     start: Integers
+    places: Integers | None = None
+    whole: int = 0
 
     @classmethod
     @lru_cache(1024)
@@ -87,6 +91,15 @@ class Axis:
     def outputs(self) -> int:
         """Number of output positions."""
         return len(self.first)
+
+    @property
+    def length(self) -> int:
+        """Number of positions of the whole result."""
+        return self.outputs if self.places is None else self.whole
+
+    def among_all(self, positions: Integers) -> Integers:
+        """Return where some of the axis's own positions are in the whole result."""
+        return positions if self.places is None else self.places[positions]
 
     @property
     def inside(self) -> Integers:

@@ -8,6 +8,7 @@ pieces of sums that do are added up in 64 bits.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
@@ -24,9 +25,10 @@ from luciole.kernels.core.contract import Built
 from luciole.kernels.core.reasons import Declined
 from luciole.kernels.jit import LANES, Kernel
 from luciole.kernels.layers.floats.layer import by_lanes
-from luciole.kernels.layers.int8.byte_layer import ByteLayer, Side, steps_of_pieces
+from luciole.kernels.layers.int8.byte_layer import ByteLayer, Side, Work, steps_of_pieces
 from luciole.kernels.layers.int8.channel_rows import ROW, ChannelRows
 from luciole.kernels.layers.int8.layer import Outputs, by_sixteen
+from luciole.kernels.layers.int8.phases import Phase
 from luciole.kernels.layers.int8.rescale import Rescaling
 from luciole.kernels.layers.int16 import pair_tiles
 from luciole.kernels.layers.int16.pair_tiles import Scaling
@@ -194,6 +196,23 @@ class ShortLayer(ByteLayer):
         """Compute windows over groups of channels. ``weights`` are [groups, o, kernel height,
         kernel width, depth]. Declined where no compiled kernel can do it.
         """
+        work = self._work(weights, bias)
+        return work if isinstance(work, Declined) else self.step(self.copying(), [work])
+
+    def in_phases(self, phases: Sequence[Phase], weights: Array, bias: Array | None) -> Built:
+        """Compute parts of the result by windows of their own. ``weights`` are [1, o, kernel
+        height, kernel width, depth].
+        """
+        zero, works = np.full((1, 1, 1, 1, 1), self.to.weights_zero), []
+        for phase in phases:
+            self.rows, self.columns = phase.rows, phase.columns
+            work = self._work(phase.own(weights, zero), bias)
+            if isinstance(work, Declined):
+                return work
+            works.append(work)
+        return self.step(self.copying(), works)
+
+    def _work(self, weights: Array, bias: Array | None) -> Work | Declined:
         wide = self._widened(weights)
         outputs = ShortOutputs.chosen(wide, bias, self.to, self.scaling)
         if isinstance(outputs, Declined):
@@ -207,7 +226,7 @@ class ShortLayer(ByteLayer):
             return pair_tiles.windows(pixels, vectors, scaling)
 
         limits = self._limits()
-        return self.windows(self.copying(), wide.view(np.int8), kernel, outputs.read, limits)
+        return self.windows(wide.view(np.int8), kernel, outputs.read, limits)
 
     def _widened(self, weights: Array) -> Array:
         """Return weights less their zero point, as int16."""

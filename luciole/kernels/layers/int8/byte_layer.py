@@ -112,6 +112,13 @@ class Tiles(NamedTuple):
     results: Moves
 
 
+class Work(NamedTuple):
+    """Parts of a step, and the cycles that they take for some."""
+
+    parts: list[Part]
+    cycles: float
+
+
 Blocks = Callable[[int], dict[str, Array]]
 """Function that returns, for the outputs in a block, the operands of a kernel by the names of its
 record's fields.
@@ -177,7 +184,6 @@ class ByteLayer:
 
     def windows(
         self,
-        first: First,
         weights: Array,
         kernel: Callable[[int, int], Kernel],
         blocks: Blocks,
@@ -185,9 +191,9 @@ class ByteLayer:
         grids: int = 0,
         line: Line | None = None,
         common: Array | None = None,
-    ) -> NativeStep:
-        """Make the step that runs ``first``, then windows over groups of channels by the kernel for
-        tiles of some pixels and vectors.
+    ) -> Work:
+        """Describe windows over groups of channels by the kernel for tiles of some pixels and
+        vectors.
 
         ``weights`` are [groups, o, kernel height, kernel width, depth]. ``blocks`` gives, for the
         outputs in a block, arrays [groups, blocks, ...] that the kernel reads for each;
@@ -222,8 +228,14 @@ class ByteLayer:
                 self.part(WindowsRecord, tiles, moves, walk | fixed | block, written)
                 for tiles in kinds
             ]
-        cycles = len(self.x) * groups * tiling.cycles(windows, outputs, -(-depth // FOUR))
-        return in_sequence(parts, self.memory, cycles, first)
+        return Work(
+            parts, len(self.x) * groups * tiling.cycles(windows, outputs, -(-depth // FOUR))
+        )
+
+    def step(self, first: First, works: Sequence[Work]) -> NativeStep:
+        """Make the step that runs ``first``, then all other work."""
+        parts = [part for work in works for part in work.parts]
+        return in_sequence(parts, self.memory, sum(work.cycles for work in works), first)
 
     def small(self, weights: Array) -> int:
         """Return 1, and set ``piece_steps``, where kernels are quicker that add products of some

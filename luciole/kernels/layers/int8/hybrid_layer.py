@@ -59,7 +59,8 @@ class HybridLayer(ByteLayer):
             operands = self._of_outputs(weights, starts(bias, groups, outputs))
             return {name: by_lanes(array, lanes) for name, array in operands.items()}
 
-        return self.windows(first, weights, kernel, blocks, self._limits(), grids)
+        work = self.windows(weights, kernel, blocks, self._limits(), grids)
+        return self.step(first, [work])
 
     def _of_outputs(self, weights: Array, begin: Array) -> dict[str, Array]:
         """Return the count of a sum for each step of the zero byte, scales, and addends that come

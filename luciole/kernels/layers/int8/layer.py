@@ -20,7 +20,8 @@ from luciole.kernels.jit.vector.fixed_point import ByteLimits
 from luciole.kernels.layers.floats.layer import by_lanes
 from luciole.kernels.layers.geometry.spans import Axis
 from luciole.kernels.layers.int8 import dot_tiles
-from luciole.kernels.layers.int8.byte_layer import FOUR, ZERO, Blocks, ByteLayer, Line, folded
+from luciole.kernels.layers.int8.byte_layer import FOUR, ZERO, Blocks, ByteLayer, Line, Work, folded
+from luciole.kernels.layers.int8.phases import Phase
 from luciole.kernels.layers.int8.rescale import Rescaling
 from luciole.schema.enums import Padding
 
@@ -196,6 +197,23 @@ class IntegerLayer(ByteLayer):
         """Compute windows over groups of channels. ``weights`` are [groups, o, kernel height,
         kernel width, depth].
         """
+        work = self._work(weights, bias, exact=exact)
+        return work if isinstance(work, Declined) else self.step(self.copying(self.turned), [work])
+
+    def in_phases(self, phases: Sequence[Phase], weights: Array, bias: Array | None) -> Built:
+        """Compute parts of the result by windows of their own. ``weights`` are [1, o, kernel
+        height, kernel width, depth].
+        """
+        zeros, works = self.zeros(weights), []
+        for phase in phases:
+            self.rows, self.columns = phase.rows, phase.columns
+            work = self._work(phase.own(weights, zeros), bias, exact=False)
+            if isinstance(work, Declined):
+                return work
+            works.append(work)
+        return self.step(self.copying(self.turned), works)
+
+    def _work(self, weights: Array, bias: Array | None, *, exact: bool) -> Work | Declined:
         outputs = self.outputs(weights, bias, exact=exact)
         if isinstance(outputs, Declined):
             return outputs
@@ -213,8 +231,7 @@ class IntegerLayer(ByteLayer):
 
         blocks: Blocks = outputs.exact if exact else partial(outputs.fixed, lifted=lifted)
         line = self._line(centred, sums) if common is None else None
-        first, limits = self.copying(self.turned), self.limits()
-        return self.windows(first, centred, kernel, blocks, limits, line=line, common=common)
+        return self.windows(centred, kernel, blocks, self.limits(), line=line, common=common)
 
     def _line(self, weights: Array, sums: dot_tiles.Sums) -> Line | None:
         """Choose tiles of neighbours that share inputs, where outputs alone are too few to hide
@@ -225,7 +242,8 @@ class IntegerLayer(ByteLayer):
         few = groups == 1 and outputs <= LANES and vector_registers() > MOST_LINE
         steps = width * -(-depth // FOUR)
         filled = steps > -(-width * depth // FOUR)
-        if not few or filled or columns.dilation > 1 or not 1 < width <= MOST_TAPS:
+        spread = columns.dilation > 1 or columns.places is not None
+        if not few or filled or spread or not 1 < width <= MOST_TAPS:
             return None
         sizes = range(min(MOST_LINE, columns.outputs), LEAST_LINE - 1, -1)
         count = min(sizes, key=lambda n: -(-columns.outputs // n) * n, default=0)
@@ -239,7 +257,7 @@ class IntegerLayer(ByteLayer):
         """Choose how many neighbours of few outputs are quickest as one pixel of many."""
         groups, outputs, height, width, depth = weights.shape
         columns = self.columns.padded
-        if groups > 1 or columns.dilation > 1:
+        if groups > 1 or columns.dilation > 1 or columns.places is not None:
             return 1
 
         def cycles(count: int) -> float:
