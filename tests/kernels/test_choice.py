@@ -54,7 +54,7 @@ def written(level: str) -> str:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     machine = llvm.Target.from_default_triple().create_target_machine(cpu=level)
-    return machine.emit_assembly(llvm.parse_assembly(text))
+    return str(machine.emit_assembly(llvm.parse_assembly(text)))
 
 
 def test_features_stand_behind_a_level() -> None:
