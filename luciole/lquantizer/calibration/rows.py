@@ -29,8 +29,8 @@ Product = Dense | DepthwiseConv2D
 Picks = NDArray[np.intp]
 """Sampled output positions of each record: [records, positions]."""
 
-_ROWS = 30_000
-"""Rows that a layer is learned from at the most, where nothing else is said."""
+_ROWS, _ELEMENTS = 30_000, 32_000_000
+"""Rows that a layer is learned from at the most where nothing else is said, and their elements."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,10 @@ class Sampling:
     seed: int
 
     @classmethod
-    def of(cls, count: int, seed: int) -> Sampling:
-        """Choose positions for so many records."""
-        return cls(max(1, _ROWS // count), seed)
+    def of(cls, count: int, seed: int, op: Op) -> Sampling:
+        """Choose positions of a layer for so many records."""
+        rows = min(_ROWS, _ELEMENTS // _row_elements(op))
+        return cls(max(1, rows // count), seed)
 
     def picks(self, positions: int, records: range) -> Picks:
         """Choose among the positions of some records, the same for the same record and seed."""
@@ -101,6 +102,12 @@ def groups_of(op: Product) -> int:
         return 1
     channels = op.input.shape[-1] or 1
     return channels if isinstance(op, DepthwiseConv2D) else channels // op.filter.dims[-1]
+
+
+def _row_elements(op: Op) -> int:
+    """Count the elements of a layer's row, those of all groups together."""
+    groups = groups_of(op) if isinstance(op, Product) else 1
+    return max(1, groups * int(weight_rows(op).shape[1]))
 
 
 def positions(op: Product, x: Array) -> int:

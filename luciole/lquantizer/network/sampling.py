@@ -1,17 +1,14 @@
-"""Sample what layers see and compute at sampled positions, in the float and in the quantized
-network.
-"""
+"""Sample what layers see at sampled positions in a network that is on its way."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.interpreter.records import Progress, Records
-from luciole.ir import Array, Model, Op, Value
+from luciole.ir import Array, Op, Value
 from luciole.lquantizer.calibration.front import Front
 from luciole.lquantizer.calibration.rows import (
     Product,
@@ -21,30 +18,6 @@ from luciole.lquantizer.calibration.rows import (
     positions,
     result_rows,
 )
-from luciole.lquantizer.calibration.watch import watched
-from luciole.lquantizer.network.branches import Aim, Branches
-
-
-def aims_of(
-    reference: Model,
-    layers: Mapping[Product, Sampling],
-    branches: Branches,
-    records: Records,
-    batch: int,
-    progress: Progress | None = None,
-) -> dict[Op, Aim]:
-    """Take rows of the float network's results in front of layers' activations, and of the branches
-    that are added there, from one run of it.
-    """
-    added = {op: value for op in layers if (value := branches.in_float(op)) is not None}
-    values = [*(branches.twins[op].results[0] for op in layers), *added.values()]
-    kept: list[list[Array]] = [[] for _ in values]
-    for part, arrays in watched(reference, values, records, batch, progress):
-        for op, y, rows in zip((*layers, *added), arrays, kept, strict=True):
-            rows.append(result_rows(op, y, part, layers[op]))
-    joined = [np.concatenate(rows) for rows in kept]
-    beside = dict(zip(added, joined[len(layers) :], strict=True))
-    return {op: Aim(y, beside.get(op)) for op, y in zip(layers, joined, strict=False)}
 
 
 @dataclass

@@ -75,7 +75,7 @@ def _seen(
         return None
     if shape[0] % groups_of(op):
         return None
-    sampling = Sampling.of(prepared.count, seed)
+    sampling = Sampling.of(prepared.count, seed, op)
     front = Front(prepared.work, records, prepared.batch)
     return Sampled.of(front, [op], sampling, masked=False).rows.by_group
 

@@ -20,9 +20,10 @@ from luciole.ir.ops.quantize import Dequantize
 from luciole.ir.quantization import Affine, is_affine
 from luciole.lquantizer.calibration.front import Front
 from luciole.lquantizer.calibration.rows import Product, Rows, Sampling, bias_of, weight_rows
+from luciole.lquantizer.network.aims import Aims, unchanged
 from luciole.lquantizer.network.branches import Aim, Branches, floors
 from luciole.lquantizer.network.problem import LayerProblem, Method, Scope
-from luciole.lquantizer.network.sampling import Sampled, aims_of
+from luciole.lquantizer.network.sampling import Sampled
 
 Format = TypeVar("Format")
 Learned = TypeVar("Learned")
@@ -57,13 +58,21 @@ class Network:
     branches: Branches
     front: Front | None
 
-    def aims(self, jobs: Iterable[Job[Format]], progress: Progress | None = None) -> dict[Op, Aim]:
-        """Take rows of each layer's targets, from one run of the float network."""
+    def aims(
+        self,
+        jobs: Sequence[Job[Format]],
+        progress: Progress | None = None,
+        change: Callable[[Op, Aim], Aim] = unchanged,
+    ) -> Mapping[Op, Aim]:
+        """Take rows of each layer's targets from the float network, in the order in which layers
+        are learned; ``change`` gives each its last form.
+        """
         if self.front is None:
             return {}
-        layers = {op: job.sampling for job in jobs for op in job.products}
-        records, batch = self.front.records, self.front.batch
-        return aims_of(self.reference, layers, self.branches, records, batch, progress)
+        ordered = [jobs[number] for number in self.branches.order([job.ops for job in jobs])]
+        layers = {op: job.sampling for job in ordered for op in job.products}
+        front = Front(self.reference, self.front.records, self.front.batch)
+        return Aims(front, layers, self.branches, progress, change)
 
     def walk(
         self,

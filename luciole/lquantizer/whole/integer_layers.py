@@ -11,12 +11,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from luciole.interpreter import Interpreter
 from luciole.interpreter.records import (
     Progress,
     Records,
     Track,
-    batch_size,
     untracked,
 )
 from luciole.ir import Array, Graph, Model, Op, TensorType, Value
@@ -31,6 +29,7 @@ from luciole.lquantizer.calibration.front import Front
 from luciole.lquantizer.calibration.moments import Part
 from luciole.lquantizer.calibration.recurrent import CELL, HIDDEN, inner_tensors
 from luciole.lquantizer.calibration.rows import Product, Sampling
+from luciole.lquantizer.calibration.watch import batch_for
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.formats.affine import Range
 from luciole.lquantizer.formats.integers import Integers
@@ -139,7 +138,7 @@ class Known:
     def batch_of(self, model: Model, records: Records) -> int:
         """Find how many records a float network of these layers runs at once."""
         if self.batch is None:
-            self.batch = batch_size(Interpreter(model), records)
+            self.batch = batch_for(model, records)
         return self.batch
 
     def round(
@@ -281,8 +280,11 @@ class _Learning:
         network = Network(
             reference, branches, None if teachers is None else Front(work, teachers, batch)
         )
-        sampling = Sampling.of(max(1, _count(teachers)), options.seed)
-        jobs = [_job(op, names[op], schemes[op], sampling, trained) for op in layers]
+        count = max(1, _count(teachers))
+        jobs = [
+            _job(op, names[op], schemes[op], Sampling.of(count, options.seed, op), trained)
+            for op in layers
+        ]
         return cls(work, network, jobs, schemes, known, Walked({}, {}, set(schemes), lost))
 
     @property
@@ -290,13 +292,11 @@ class _Learning:
         """Records that layers are learned from."""
         return _count(None if self.network.front is None else self.network.front.records)
 
-    def aims(self, progress: Progress) -> dict[Op, Aim]:
+    def aims(self, progress: Progress) -> Mapping[Op, Aim]:
         """Take rows of layers' targets, of branches as far as integers reach by intent: no layer
         makes up for numbers that are cut off.
         """
-        return {
-            op: self._cut(op, aim) for op, aim in self.network.aims(self.jobs, progress).items()
-        }
+        return self.network.aims(self.jobs, progress, self._cut)
 
     def _cut(self, op: Op, aim: Aim) -> Aim:
         branch = self.network.branches.in_float(op)
