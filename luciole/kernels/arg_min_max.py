@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from functools import cache
+from math import prod
+
 import numpy as np
 
 from luciole.ir import Array, TensorType
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops.arg_min_max import ArgMax, ArgMin, Extremum, without
 from luciole.ir.rules import axis, integers
-from luciole.kernels.core.registry import reference
+from luciole.kernels import jit
+from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.memory import Memory, reach
+from luciole.kernels.core.registry import native, reference
+from luciole.kernels.jit.record import Record
+from luciole.kernels.jit.vector.conversions import Kind, integers_at, numbers_at
 from luciole.kernels.portable import plain
 from luciole.kernels.portable.calls import CCall, PortableContext, portable
 
@@ -22,6 +30,17 @@ TYPES = (
     TensorType.UINT8,
     TensorType.BOOL,
 )
+
+
+KINDS = {
+    np.dtype(np.float32): Kind.FLOAT32,
+    np.dtype(np.int64): Kind.INT64,
+    np.dtype(np.int32): Kind.INT32,
+    np.dtype(np.int16): Kind.INT16,
+    np.dtype(np.int8): Kind.INT8,
+    np.dtype(np.uint8): Kind.UINT8,
+    np.dtype(np.bool_): Kind.UINT8,
+}
 
 
 @reference(ArgMax, *TYPES)
@@ -59,3 +78,64 @@ def in_c(op: Extremum, context: PortableContext) -> list[CCall]:
     sign = "largest" if isinstance(op, ArgMax) else "smallest"
     name = f"luc_place_of_{sign}_{plain.suffix(x.dtype)}_{plain.suffix(y.dtype)}"
     return [CCall(name, plain.lines(x, [along]), (x,), (y,), layout="luc_lines")]
+
+
+class LinesRecord(Record):
+    """Lines of ``count`` elements, of which places are found: ``inner`` lines stand side by side,
+    in ``outer`` blocks.
+    """
+
+    y: int
+    x: int
+    outer: int
+    inner: int
+    count: int
+    never: float
+    """Number that is never chosen, as NaN is not."""
+
+
+def _build(op: ArgMax | ArgMin, context: Context) -> NativeStep | None:
+    x, dimension = context.pair
+    y = context.results[0]
+    if not op.dimension.is_constant or not x.size or x.dtype not in KINDS:
+        return None
+    axis = integers(dimension, "dimension", 1)[0] % x.ndim
+    inner = prod(x.shape[axis + 1 :])
+    memory, kind = Memory(), KINDS[x.dtype]
+    record = LinesRecord(
+        y=reach(y, y.nbytes),
+        x=reach(x, x.nbytes),
+        outer=prod(x.shape[:axis]),
+        inner=inner,
+        count=x.shape[axis],
+        never=-np.inf if isinstance(op, ArgMax) else np.inf,
+    )
+    to = Kind.INT64 if y.dtype == np.int64 else Kind.INT32
+    kernel = _places(int(kind), int(to), int(isinstance(op, ArgMax)))
+    return memory.step(kernel.address, record)
+
+
+native(ArgMax, *TYPES)(_build)
+native(ArgMin, *TYPES)(_build)
+
+
+@cache
+def _places(kind: int, to: int, largest: int) -> jit.Kernel:
+    """Make the kernel of the first largest or smallest numbers of a kind."""
+
+    @jit.kernel
+    def places(r: LinesRecord) -> None:
+        y, x = integers_at(r.y, to), numbers_at(r.x, kind)
+        for block in range(r.outer):
+            for line in range(r.inner):
+                first = block * r.inner * r.count + line
+                place, best = 0, x[first]
+                for k in range(1, r.count):
+                    number = x[first + k * r.inner]
+                    beyond = number > best if largest else number < best
+                    is_some = number > r.never if largest else number < r.never
+                    if beyond or (best != best and is_some):  # NaN
+                        place, best = k, number
+                y[block * r.inner + line] = place
+
+    return places

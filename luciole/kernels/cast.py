@@ -11,6 +11,7 @@ from luciole.ir.ops.cast import Cast
 from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import conversions
+from luciole.kernels.jit.vector.conversions import Kind
 from luciole.kernels.portable.calls import CCall, PortableContext, portable
 from luciole.kernels.portable.moves import TYPES as MOVED
 from luciole.kernels.portable.plain import cast_call
@@ -64,19 +65,28 @@ def _saturated(x: Array, dtype: DTypeLike) -> Array:
 
 @native(Cast, TensorType.FLOAT32)
 def build_from_floats(op: Cast, context: Context) -> NativeStep | None:
-    """Convert floats to integers of up to 32 bits."""
-    x, y = context.operands[0], context.results[0]
-    kind = conversions.KINDS.get(op.output.dtype)
-    return None if x is None or kind is None else conversions.toward_zero(kind, x, y)
+    """Convert floats to integers of up to 32 bits, and to truth values."""
+    x, y, kind = context.first, context.results[0], conversions.KINDS.get(op.output.dtype)
+    if op.output.dtype == TensorType.BOOL:
+        return conversions.to_integers(Kind.FLOAT32, Kind.UINT8, x, y, are_truths=True)
+    return None if kind is None else conversions.toward_zero(kind, x, y)
 
 
-@native(Cast, *conversions.KINDS)
-def build_to_floats(op: Cast, context: Context) -> NativeStep | None:
-    """Convert integers of up to 32 bits to floats."""
-    x, y = context.operands[0], context.results[0]
-    if x is None or op.output.dtype != TensorType.FLOAT32:
+WHOLE = {**conversions.KINDS, TensorType.INT64: Kind.INT64, TensorType.BOOL: Kind.UINT8}
+"""Integers and truth values."""
+
+
+@native(Cast, *WHOLE)
+def build_from_integers(op: Cast, context: Context) -> NativeStep | None:
+    """Convert integers of up to 32 bits, and truth values, to floats, and all integers to others,
+    which wrap, and to truth values.
+    """
+    x, y, to = context.first, context.results[0], op.output.dtype
+    if to == TensorType.FLOAT32 and op.x.dtype != TensorType.INT64:
+        return conversions.to_floats(WHOLE[op.x.dtype], x, y)
+    if to not in WHOLE:
         return None
-    return conversions.to_floats(conversions.KINDS[op.x.dtype], x, y)
+    return conversions.to_integers(WHOLE[op.x.dtype], WHOLE[to], x, y, to == TensorType.BOOL)
 
 
 @portable(Cast, *MOVED)

@@ -10,6 +10,7 @@ from luciole.ir import Array, LucioleError, TensorType, UnsupportedError
 from luciole.ir.ops import elementwise_binary as ops
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.reasons import Declined
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import binary, plain_integers
 from luciole.kernels.elements.plain_integers import Integers
@@ -152,6 +153,17 @@ def _whole(cls: type[ops.Arithmetic], function: Integers) -> None:
         return plain_integers.step(function, context)
 
 
+def _divided(cls: type[ops.Binary], function: Integers) -> None:
+    @native(cls, *SMALL, *INTEGERS)
+    def build(op: ops.Binary, context: Context) -> NativeStep | Declined:
+        divisors = op.y.data
+        if divisors is None or np.isin(divisors, (0, -1)).any():
+            return Declined("divisors are computed, or 0 or -1 is among them")
+        return plain_integers.step(function, context)
+
+
+_divided(ops.FloorDiv, Integers.QUOTIENT)
+_divided(ops.FloorMod, Integers.REMAINDER)
 _whole(ops.Add, Integers.SUM)
 _whole(ops.Sub, Integers.DIFFERENCE)
 _whole(ops.Mul, Integers.PRODUCT)

@@ -10,6 +10,7 @@ from luciole.ir import Array, TensorType
 from luciole.ir.ops import elementwise_unary as ops
 from luciole.kernels.core.registry import reference
 from luciole.kernels.elements import lookups, unary
+from luciole.kernels.formulas.elementary import nearest
 from luciole.kernels.formulas.elementwise import Unary
 from luciole.kernels.portable import plain
 from luciole.kernels.portable.calls import CCall, PortableContext, portable
@@ -50,6 +51,7 @@ unary.register(ops.Log, Unary.LOG)
 unary.register(ops.Sqrt, Unary.SQRT)
 unary.register(ops.Rsqrt, Unary.RSQRT)
 unary.register(ops.Square, Unary.SQUARE)
+unary.define(ops.Round, nearest)
 lookups.register(ops.Neg, TensorType.INT8, TensorType.INT16)
 
 
@@ -66,7 +68,6 @@ _in_c(ops.Square, "square", *NUMBERS[1:])
 _in_c(ops.Sign, "sign", *NUMBERS)
 _in_c(ops.Ceil, "ceil", TensorType.FLOAT32)
 _in_c(ops.Floor, "floor", TensorType.FLOAT32)
-_in_c(ops.Round, "round", TensorType.FLOAT32)
 
 
 @portable(ops.ZerosLike, *NUMBERS)

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cache
+from math import prod
+
 import numpy as np
 
 from luciole.ir import Array, ShapeError
+from luciole.ir.dtypes import tensor_type
 from luciole.ir.ops.gather import Gather, gathered, places
 from luciole.ir.rules import settled
+from luciole.kernels import jit
 from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.memory import Memory, reach
 from luciole.kernels.core.registry import ANY, ANYTHING, native, reference
 from luciole.kernels.elements import copy
+from luciole.kernels.elements.plain_integers import KINDS
+from luciole.kernels.jit import longs
+from luciole.kernels.jit.record import Record
+from luciole.kernels.jit.vector.conversions import integers_at
+from luciole.kernels.jit.vector.moves import copy as copy_bytes
 from luciole.kernels.portable.calls import CCall, PortableContext, portable
 from luciole.kernels.portable.moves import TYPES as MOVED
 from luciole.kernels.portable.moves import look_up, pick
@@ -38,19 +50,16 @@ MOST_PICKED = 4096
 
 
 @native(Gather, *ANY)
-def build(op: Gather, context: Context) -> NativeStep | None:
-    """Copy one slice for each index, where indices are known when the model is loaded, and right.
-
-    A compiled kernel cannot refuse an index: the reference does.
+def build(op: Gather, context: Context) -> NativeStep:
+    """Copy one slice for each index: of few indices that are known when the model is loaded, and
+    right, as jobs; else as they come.
     """
-    params, indices = context.operands
-    if params is None or indices is None or not op.indices.is_constant:
-        return None
+    params, indices = context.pair
     along, batch = places(op, params.ndim, indices.ndim)
     n = params.shape[along]
     fits = not indices.size or bool(indices.min() >= 0 and indices.max() < n)
-    if batch or indices.size > MOST_PICKED or not fits:
-        return None
+    if not op.indices.is_constant or batch or indices.size > MOST_PICKED or not fits:
+        return _as_they_come(params, indices, context.results[0], along, batch)
     rows = np.moveaxis(params, along, 0)
     shape = (*params.shape[:along], indices.size, *params.shape[along + 1 :])
     picked = np.moveaxis(context.results[0].reshape(shape), along, 0)
@@ -72,3 +81,68 @@ def in_c(op: Gather, context: PortableContext) -> list[CCall]:
     every = [np.arange(n) for n in params.dims]
     every[along] = indices.ravel()
     return [pick(params, y, every)]
+
+
+class GatherRecord(Record):
+    """Slices that lie one behind the other, in ``blocks`` of ``extent`` operands and ``count``
+    results, as many blocks for each batch; and a word that tells whether an index named none.
+    """
+
+    y: int
+    x: int
+    indices: int
+    batches: int
+    blocks: int
+    extent: int
+    count: int
+    size: int
+    """Bytes of a slice."""
+    wrong: int
+
+
+def _as_they_come(params: Array, indices: Array, y: Array, along: int, batch: int) -> NativeStep:
+    """Make the step that reads indices when it runs, and raises ShapeError for a wrong one."""
+    outer, n = params.shape[:along], params.shape[along]
+    memory, wrong = Memory(), np.zeros(1, np.int64)
+    memory.arrays.append(wrong)
+    batches = prod(outer[:batch])
+    record = GatherRecord(
+        y=reach(y, y.nbytes),
+        x=reach(params, params.nbytes),
+        indices=reach(indices, indices.nbytes),
+        batches=batches,
+        blocks=prod(outer[batch:]),
+        extent=n,
+        count=prod(indices.shape[batch:]),
+        size=params.itemsize * prod(params.shape[along + 1 :]),
+        wrong=wrong.ctypes.data,
+    )
+
+    def check() -> None:
+        if wrong[0]:
+            wrong[0] = 0
+            check_indices(indices, along, n)
+
+    kernel = _picking(int(KINDS[tensor_type(indices.dtype)]))
+    return replace(memory.step(kernel.address, record), check=check)
+
+
+@cache
+def _picking(kind: int) -> jit.Kernel:
+    """Make the kernel for indices of a kind."""
+
+    @jit.kernel
+    def picked(r: GatherRecord) -> None:
+        indices, y = integers_at(r.indices, kind), r.y
+        for batch in range(r.batches):
+            for block in range(r.blocks):
+                x = r.x + (batch * r.blocks + block) * r.extent * r.size
+                for i in range(r.count):
+                    place = indices[batch * r.count + i]
+                    if 0 <= place < r.extent:
+                        copy_bytes(y, x + place * r.size, r.size)
+                    else:
+                        longs(r.wrong)[0] = 1
+                    y += r.size
+
+    return picked

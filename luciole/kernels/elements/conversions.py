@@ -15,7 +15,7 @@ from luciole.kernels.core.memory import Memory, reach
 from luciole.kernels.elements import strided
 from luciole.kernels.jit import floats
 from luciole.kernels.jit.record import Shared
-from luciole.kernels.jit.vector.conversions import Kind, integers_at
+from luciole.kernels.jit.vector.conversions import Kind, integers_at, numbers_at
 from luciole.kernels.jit.vector.rounding import DOUBT, Grid64, quantize_32, quantize_64
 
 KINDS = {
@@ -171,6 +171,33 @@ def _to_nearest(kind: int, wide: int) -> jit.Kernel:
             y[k] = np.int32(zero_point + np.int32(steps))
 
     return to_nearest_integer
+
+
+class MovedRecord(Shared):
+    """Elements of a result and an operand."""
+
+    y: int
+    x: int
+
+
+def to_integers(kind: Kind, to: Kind, x: Array, y: Array, are_truths: bool) -> NativeStep:
+    """Make the step of y = x, wrapped, or whether x is not 0."""
+    places = {"y": reach(y, to.size * x.size), "x": reach(x, kind.size * x.size)}
+    record = MovedRecord(begin=0, end=x.size, **places)
+    return strided.step(_to_integers(int(kind), int(to), int(are_truths)), record, x.size)
+
+
+@cache
+def _to_integers(kind: int, to: int, are_truths: int) -> jit.Kernel:
+    """Make the kernel of ``to_integers``."""
+
+    @jit.kernel
+    def moved_integers(r: MovedRecord) -> None:
+        y, x = integers_at(r.y, to), numbers_at(r.x, kind)
+        for k in range(r.begin, r.end):
+            y[k] = x[k] != 0 if are_truths else x[k]
+
+    return moved_integers
 
 
 @cache

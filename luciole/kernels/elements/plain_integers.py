@@ -28,9 +28,13 @@ class Integers(IntEnum):
     SUM = 2
     DIFFERENCE = 3
     PRODUCT = 4
+    QUOTIENT = 5
+    """x / y rounded down; no y is 0 or -1, as the lowest integer by -1 is none."""
+    REMAINDER = 6
+    """What is left then, with the sign of y."""
 
 
-SMALLER, LARGER, SUM, DIFFERENCE = (int(function) for function in list(Integers)[:4])
+SMALLER, LARGER, SUM, DIFFERENCE, PRODUCT, QUOTIENT = (int(f) for f in list(Integers)[:6])
 
 
 @cache
@@ -61,7 +65,11 @@ def _computed(function: int, p: int, q: int) -> int:
         return p + q
     if function == DIFFERENCE:
         return p - q
-    return p * q
+    if function == PRODUCT:
+        return p * q
+    if function == QUOTIENT:
+        return p // q
+    return p % q
 
 
 def step(function: Integers, context: Context) -> NativeStep:

@@ -138,3 +138,15 @@ def gelu_by_tanh(x: N) -> N:
 def hard_swish(x: N) -> N:
     """Compute x min(max(x + 3, 0), 6) / 6 to 1 ulp."""
     return x * (x + 3.0).at_least(0.0).at_most(6.0) * (1 / 6)
+
+
+_WHOLE = 2.0**23
+"""Numbers from here on have no fraction: added to smaller ones, it leaves no room for theirs."""
+
+
+def nearest(x: N) -> N:
+    """Round to the nearest whole number, halves to even ones."""
+    size: N = abs(x)
+    whole = ((size + _WHOLE) - _WHOLE).where(size.compared("<", _WHOLE), size)
+    signed = (-whole).where(x.compared("<", 0.0), whole)
+    return x.where(x.compared("==", 0.0), signed)

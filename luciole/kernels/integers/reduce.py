@@ -14,6 +14,7 @@ from luciole.ir.analysis.fixed_point import (
     multiply_wide,
     quantize_multiplier,
 )
+from luciole.ir.dtypes import tensor_type
 from luciole.ir.ops.reduce import Mean, ReduceMax, ReduceMin, ReduceProd, Reduction, Sum
 from luciole.ir.quantization import is_affine, per_tensor
 from luciole.ir.rules import product
@@ -36,7 +37,7 @@ from luciole.kernels.jit.vector.bytes import (
     store_bytes,
     total_of_lanes,
 )
-from luciole.kernels.jit.vector.conversions import integers_at
+from luciole.kernels.jit.vector.conversions import Kind, integers_at
 from luciole.kernels.jit.vector.shorts import load_shorts, store_shorts
 from luciole.kernels.portable.calls import CCall, PortableContext, number_of, portable
 from luciole.kernels.portable.integers import check_grid
@@ -86,6 +87,62 @@ def reduce_min(op: ReduceMin, x: Array, indices: Array) -> Array:
     _same_grid(op)
     highest = np.iinfo(x.dtype).max
     return np.asarray(np.min(x, initial=highest, **where(op, x, indices)), x.dtype)
+
+
+class ExtremeRecord(ReduceRecord):
+    """The number that changes nothing that it is compared with."""
+
+    start: int
+
+
+def _extreme(op: ReduceMax | ReduceMin, context: Context) -> Built:
+    """Reduce plain integers and those that stand for the same numbers as the result's."""
+    x, indices = context.pair
+    if not op.reduction_indices.is_constant:
+        return None
+    grid = accepted(_same_grid, op)
+    if isinstance(grid, Declined):
+        return grid
+    cut, _ = Cut.of_operator(op, x, indices)
+    limits, largest = np.iinfo(x.dtype), isinstance(op, ReduceMax)
+    memory = Memory()
+    fields = cut.record(x, context.results[0], memory).fields()
+    record = ExtremeRecord(**fields, start=int(limits.min if largest else limits.max))
+    kind = int(EXTREMES[tensor_type(x.dtype)])
+    return strided.step(_extremes(kind, int(largest), int(cut.columns)), record, x.size, memory)
+
+
+EXTREMES = {**KINDS, TensorType.INT64: Kind.INT64}
+
+for _cls in (ReduceMax, ReduceMin):
+    native(_cls, *EXTREMES)(_extreme)
+
+
+@cache
+def _extremes(kind: int, largest: int, columns: int) -> jit.Kernel:
+    """Make the kernel of the largest or smallest integers of a kind: of lines, or lane by lane."""
+
+    @jit.kernel
+    def extremes(r: ExtremeRecord) -> None:
+        for run in range(r.begin, r.end):
+            x = r.x + strided.offset(r.results, r.result_axes, 3, 0, run)
+            y = integers_at(r.y + strided.offset(r.results, r.result_axes, 3, 1, run), kind)
+            for k in range(r.inner if columns else 1):
+                y[k] = r.start
+            for again in range(r.turns):
+                place = x + strided.offset(r.again, r.again_axes, 3, 0, again)
+                for _ in range(r.lines):
+                    line, best = integers_at(place, kind), y[0]
+                    for k in range(r.inner):
+                        before = y[k] if columns else best
+                        best = max(before, line[k]) if largest else min(before, line[k])
+                        if columns:
+                            y[k] = best
+                    if not columns:
+                        y[0] = best
+                    place += r.distance
+
+    return extremes
 
 
 def _same_grid(op: Reduction) -> None:
