@@ -33,16 +33,6 @@ static inline float luc_whole(float x)
     return x < 0.0f ? whole : luc_of_bits(luc_bits_of(whole) | (luc_bits_of(x) & 0x80000000u));
 }
 
-/* The nearest whole number, the even one from the middle between two. */
-static inline float luc_nearest(float x)
-{
-    float large = luc_of_bits(0x4b000000u | (luc_bits_of(x) & 0x80000000u)), sum;
-    if (!(luc_magnitude(x) < 8388608.0f)) return x;
-    sum = x + large;
-    sum -= large;
-    return luc_of_bits(luc_bits_of(sum) | (luc_bits_of(x) & 0x80000000u));
-}
-
 struct luc_select {
     uint32_t count;
     uint32_t size; /* bytes of an element */

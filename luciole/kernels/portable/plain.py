@@ -45,7 +45,6 @@ SINGLES = {
     "square": "({type})(({wide}){x} * ({wide}){x})",
     "floor": "luc_whole({x})",
     "ceil": "-luc_whole(-{x})",
-    "round": "luc_nearest({x})",
 }
 """Functions of one number."""
 
