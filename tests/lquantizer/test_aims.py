@@ -40,7 +40,7 @@ def test_aims_are_the_same_when_those_of_one_layer_are_kept_at_once() -> None:
 
 
 def test_rows_have_a_bounded_number_of_elements() -> None:
-    """30,000 rows, and fewer where all groups of them have more than 32 million elements."""
+    """30,000 rows, and fewer where all groups of them have more than 16 million elements."""
     graph = Graph()
     x = graph.add_input("x", (None, 56, 56, 960))
     taps = graph.add_constant("taps", np.zeros((1, 3, 3, 960), np.float32))
@@ -48,5 +48,5 @@ def test_rows_have_a_bounded_number_of_elements() -> None:
     depthwise = DepthwiseConv2D(x, taps, stride_w=1, stride_h=1, depth_multiplier=1)
     dense = Conv2D(x, filter, stride_w=1, stride_h=1)
     assert Sampling.of(100, 0, dense).positions == 300
-    assert Sampling.of(100, 0, depthwise).positions == 32_000_000 // (9 * 960) // 100
+    assert Sampling.of(100, 0, depthwise).positions == 16_000_000 // (9 * 960) // 100
     assert Sampling.of(10**6, 0, depthwise).positions == 1

@@ -27,7 +27,7 @@ from luciole.kernels.elements import strided
 from luciole.kernels.elements.conversions import KINDS
 from luciole.kernels.fixed_point.functions import saturated
 from luciole.kernels.integers.elementwise_binary_bytes import rounding
-from luciole.kernels.jit import LANES
+from luciole.kernels.jit import LANES, Pointer
 from luciole.kernels.jit.vector.byte_functions import rescaled_lanes
 from luciole.kernels.jit.vector.bytes import (
     Vector,
@@ -122,25 +122,26 @@ for _cls in (ReduceMax, ReduceMin):
 def _extremes(kind: int, largest: int, columns: int) -> jit.Kernel:
     """Make the kernel of the largest or smallest integers of a kind: of lines, or lane by lane."""
 
+    @jit.inlined
+    def compared(y_place: int, place: int, count: int) -> None:
+        y: Pointer = integers_at(y_place, kind)
+        line, best = integers_at(place, kind), y[0]
+        for k in range(count):
+            before = y[k] if columns else best
+            best = max(before, line[k]) if largest else min(before, line[k])
+            y[k if columns else 0] = best
+
     @jit.kernel
     def extremes(r: ExtremeRecord) -> None:
         for run in range(r.begin, r.end):
             x = r.x + strided.offset(r.results, r.result_axes, 3, 0, run)
-            y = integers_at(r.y + strided.offset(r.results, r.result_axes, 3, 1, run), kind)
+            y = r.y + strided.offset(r.results, r.result_axes, 3, 1, run)
             for k in range(r.inner if columns else 1):
-                y[k] = r.start
+                integers_at(y, kind)[k] = r.start
             for again in range(r.turns):
                 place = x + strided.offset(r.again, r.again_axes, 3, 0, again)
-                for _ in range(r.lines):
-                    line, best = integers_at(place, kind), y[0]
-                    for k in range(r.inner):
-                        before = y[k] if columns else best
-                        best = max(before, line[k]) if largest else min(before, line[k])
-                        if columns:
-                            y[k] = best
-                    if not columns:
-                        y[0] = best
-                    place += r.distance
+                for line in range(r.lines):
+                    compared(y, place + line * r.distance, r.inner)
 
     return extremes
 

@@ -18,7 +18,7 @@ from luciole.ir.quantization import is_affine
 from luciole.ir.value import element_count, has_batch_axis
 from luciole.lquantizer.errors import QuantizeError
 
-_MOST_BYTES = 96_000_000
+_MOST_BYTES = 64_000_000
 """Bytes of the tensors that are kept for later at the most; beyond, operators run again."""
 
 

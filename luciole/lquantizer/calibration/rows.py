@@ -29,7 +29,7 @@ Product = Dense | DepthwiseConv2D
 Picks = NDArray[np.intp]
 """Sampled output positions of each record: [records, positions]."""
 
-_ROWS, _ELEMENTS = 30_000, 32_000_000
+_ROWS, _ELEMENTS = 30_000, 16_000_000
 """Rows that a layer is learned from at the most where nothing else is said, and their elements."""
 
 

@@ -14,7 +14,7 @@ from luciole.lquantizer.calibration.front import Front
 from luciole.lquantizer.calibration.rows import Product, Sampling, result_rows, weight_rows
 from luciole.lquantizer.network.branches import Aim, Branches
 
-MOST_BYTES = 128_000_000
+MOST_BYTES = 64_000_000
 """Bytes of the rows that are kept at once, unless those of one layer take more."""
 
 
