@@ -44,9 +44,10 @@ def test_rows_have_a_bounded_number_of_elements() -> None:
     graph = Graph()
     x = graph.add_input("x", (None, 56, 56, 960))
     taps = graph.add_constant("taps", np.zeros((1, 3, 3, 960), np.float32))
-    filter = graph.add_constant("filter", np.zeros((8, 1, 1, 960), np.float32))
+    few = graph.add_input("few", (None, 56, 56, 64))
+    filter = graph.add_constant("filter", np.zeros((8, 1, 1, 64), np.float32))
     depthwise = DepthwiseConv2D(x, taps, stride_w=1, stride_h=1, depth_multiplier=1)
-    dense = Conv2D(x, filter, stride_w=1, stride_h=1)
+    dense = Conv2D(few, filter, stride_w=1, stride_h=1)
     assert Sampling.of(100, 0, dense).positions == 300
     assert Sampling.of(100, 0, depthwise).positions == 16_000_000 // (9 * 960) // 100
     assert Sampling.of(10**6, 0, depthwise).positions == 1
