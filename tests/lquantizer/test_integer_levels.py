@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +12,22 @@ import pytest
 import luciole
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
-from luciole.ir import Model, Op, TensorType
+from luciole.ir import Array, Model, Op, TensorType
 from luciole.ir.analysis.weights import weights_of
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.levelsdecode import LevelsDecode
-from luciole.lquantizer import QuantizeError
+from luciole.lquantizer import QuantizeError, Result
 from luciole.lquantizer.assignment.format_of import word_of
 from luciole.lquantizer.formats.integers import Integers, with_room_for_bias
 from luciole.lquantizer.formats.stored_levels import StoredLevels
+from luciole.lquantizer.training import UniformSettings
+from luciole.lquantizer.training.leveled_weights import LeveledWeights
+from luciole.lquantizer.training.uniform_trainer import UniformTrainer
 from tests.lquantizer.networks import images
 from tests.lquantizer.runs import integers_of_litert, records
-from tests.networks import random
+from tests.networks import network, random
 
 
 def made(scheme: str, **choices: Any) -> Model:
@@ -118,11 +122,51 @@ def test_one_scale_for_a_layer_is_refused() -> None:
         made("int:w2a8", granularity="tensor")
 
 
-def test_training_is_refused_before_it_begins() -> None:
-    model = images()
-    result = luciole.quantize(model, records(model), scheme="int:w2a8")
-    with pytest.raises(QuantizeError, match="learned integers of 't5' cannot be trained"):
-        luciole.finetune(result, model, records(model), epochs=1)
+@cache
+def tuned() -> tuple[Model, Array, Result]:
+    """A network whose first layer has levels for each output, the others for all of theirs."""
+    model = network((80, 48, 24, 4))
+    x = random(3, 400, 80)
+    config = {"scheme": "int:w2a8"}
+    return model, x, luciole.quantize(model, x, scheme="int8", config=config, rounding="nearest")
+
+
+@pytest.mark.parametrize("weights", [False, True])
+def test_training_moves_levels_and_gives_files_of_them(weights: bool) -> None:
+    model, x, start = tuned()
+    settings = UniformSettings(train_weights=weights, batch=20, learning_rate=5e-2, seed=1)
+    result = luciole.finetune(start, model, x, epochs=4, settings=settings)
+    assert result.gained
+    trained = from_bytes(to_bytes(result.model))
+    assert {word_of(op) for op in layers_of(trained)} == {"int:w2a8"}
+    first, best = (epoch.held_back_loss or 0.0 for epoch in (result.history[0], result.best))
+    assert 0 < best < 0.9 * first
+
+
+@pytest.mark.parametrize("weights", [False, True])
+def test_students_compute_what_their_files_do(weights: bool) -> None:
+    """Before training, and when levels have outgrown their steps."""
+    model, x, start = tuned()
+    assert start.rounded is not None
+    settings = UniformSettings(train_weights=weights)
+    trainer = UniformTrainer(start.rounded, model, settings, start.latents)
+    is_like_its_file(trainer, x[:20])
+    for one in trainer._weights:
+        assert isinstance(one, LeveledWeights)
+        one._basis.assign(one._basis * np.float32(1.37))
+    is_like_its_file(trainer, x[:20])
+
+
+def is_like_its_file(trainer: UniformTrainer, x: Array) -> None:
+    made = trainer.rounded()
+    interpreter = luciole.Interpreter(made.model)
+    outputs = [next(iter(interpreter.run({"x": one[None]}).values())) for one in x]
+    (output,) = trainer.model.graph.outputs
+    student = np.asarray(trainer.student([x])[output])
+    step = float(np.ptp(student)) / 255
+    np.testing.assert_allclose(student, np.concatenate(outputs), atol=1.01 * step)
+    exact = np.isclose(student, np.concatenate(outputs), atol=1e-5)
+    assert exact.mean() > 0.95
 
 
 def test_levels_shrink_with_the_scale_that_a_bias_asks_for() -> None:

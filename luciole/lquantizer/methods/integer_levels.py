@@ -28,11 +28,12 @@ _TURNS = 3
 """Turns of codes and scales for whole levels."""
 
 
-def learn_levels(problem: LayerProblem, bits: int) -> Integers:
+def learn_levels(problem: LayerProblem, bits: int, *, aware: bool) -> Integers:
     """Learn codes of some bits for a layer's weights, and the integers that they stand for: of each
-    output its own, of outputs with few weights the same with a scale for each.
+    output its own, of outputs with few weights the same with a scale for each. Outputs stay close
+    where codes are ``aware`` of them and rows are known, else the weights do.
     """
-    weights, parts = problem.weights, problem.parts()
+    weights, parts = problem.weights, problem.parts() if aware else []
     if weights.shape[1] <= FEW:
         levels, scales = _shared(problem, parts, bits)
     elif parts:

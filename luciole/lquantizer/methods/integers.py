@@ -60,7 +60,8 @@ class LearnedIntegers:
         weights, bias = problem.weights, problem.bias
         most, channels = format.most, self.options.channels(format)
         if format.levels is not None:
-            return learn_levels(problem, format.levels)
+            aware = self.options.rounding == "output_aware"
+            return learn_levels(problem, format.levels, aware=aware)
         if problem.trained is not None:
             return weights_as_given(weights, bias, problem.trained, most)
         if len(problem.targets) and self.options.rounding == "output_aware":

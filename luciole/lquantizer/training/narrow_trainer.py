@@ -13,7 +13,7 @@ from luciole.lquantizer.training.labels import Labels
 from luciole.lquantizer.training.narrow_settings import NarrowSettings
 from luciole.lquantizer.training.tensorflow import Tensor
 from luciole.lquantizer.training.tf_graph import Forward, TensorGraph
-from luciole.lquantizer.training.uniform_layers import RoundedWeights
+from luciole.lquantizer.training.uniform_layers import Weights
 from luciole.lquantizer.training.uniform_parameters import IntegerWeights, TiedTensors
 from luciole.lquantizer.training.uniform_trainer import UniformTrainer
 
@@ -49,7 +49,7 @@ class NarrowTrainer(UniformTrainer):
         bits_known = [bits for bits in widths if bits is not None]
         return max(bits_known) if bits_known and len(bits_known) == len(widths) else None
 
-    def _rounded_weights(self, weights: IntegerWeights, target: Array | None) -> RoundedWeights:
+    def _rounded_weights(self, weights: IntegerWeights, target: Array | None) -> Weights:
         normalized = self._narrowed.norms.get(weights.op.name)
         if normalized is None:
             return super()._rounded_weights(weights, target)

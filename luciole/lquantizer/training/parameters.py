@@ -79,7 +79,7 @@ def read(op: LQOp, target: Array | None = None, margin: float = 0.05) -> Trainab
     latents = weights.values()
     if target is not None:
         levels, index = weights.format.levels[0], weights.format.ranks(weights.codes)
-        latents = _into_cells(_rows(op, target, latents.shape), levels, index, margin)
+        latents = into_cells(_rows(op, target, latents.shape), levels, index, margin)
     return TrainableParameters(
         latents.astype(np.float32),
         basis.copy(),
@@ -110,7 +110,7 @@ def _rows(op: LQOp, target: Array, shape: tuple[int, ...]) -> Array:
     return target.reshape(shape)
 
 
-def _into_cells(target: Array, levels: Array, index: Array, margin: float) -> Array:
+def into_cells(target: Array, levels: Array, index: Array, margin: float) -> Array:
     """Move each number into the cell of its level; the outer cells end half a step outside."""
     gap = np.diff(levels, axis=1)
     reach = (levels[:, -1:] - levels[:, :1]) / (2 * gap.shape[1])

@@ -95,9 +95,6 @@ def finetune(
     )
     if epochs < 1:
         raise QuantizeError(f"fine-tuning: epochs is {epochs}, it must be at least 1")
-    if isinstance(student, Rounded) and student.levels:
-        name = next(iter(student.levels)).name
-        raise QuantizeError(f"fine-tuning: the learned integers of {name!r} cannot be trained")
     check_float(teacher, "teacher")
     graph = student.model.graph if isinstance(student, Rounded) else student.graph
     judged, labels = labels, _trained_to(labels, metric, settings)

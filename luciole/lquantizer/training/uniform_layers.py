@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
 import numpy as np
@@ -19,7 +20,7 @@ from luciole.lquantizer.training.units import sizes
 _LEAST, _MOST = 0.01, 2.0
 """Multipliers of thresholds, at the least and at the most."""
 _POINTS = (0.75, 1.25)
-_POINTS_FACTOR, _WEIGHTS_FACTOR = 0.1, 0.05
+_POINTS_FACTOR, WEIGHTS_FACTOR = 0.1, 0.05
 """Multipliers of single weights, and weights in units of their mean size, learn at these shares of
 the rate."""
 
@@ -119,7 +120,47 @@ class RoundedTensor:
         return self._tf.where(self._rounds > 0, y, x) if self._delayed else y
 
 
-class RoundedWeights:
+class Weights(ABC):
+    """Stands for the DEQUANTIZE behind a layer's weights: ``latents`` are what it reads of the
+    layer, constant or a variable.
+    """
+
+    latents: Tensor
+
+    def __init__(self, tf: TensorFlow, weights: IntegerWeights) -> None:
+        self._tf, self.weights = tf, weights
+
+    def __call__(self, latents: Tensor) -> Tensor:
+        """Round, and lay out as the layer wants them."""
+        shape, order = self.weights.layout()
+        columns = self._columns(latents)
+        return self._tf.transpose(self._tf.reshape(columns, shape), order)
+
+    @abstractmethod
+    def _columns(self, latents: Tensor) -> Tensor:
+        """Compute the weights [n, o] that the layer multiplies with."""
+
+    @abstractmethod
+    def trained(self) -> Iterator[Trained]:
+        """List the variables that learn."""
+
+    @abstractmethod
+    def keep_in_reach(self) -> None:
+        """Bring variables back to where they may be."""
+
+    @abstractmethod
+    def learned(self) -> tuple[Array, Affine]:
+        """Compute codes in the operator's layout, and their scales, as they are by now."""
+
+    def _laid(self, codes: Array, scales: Floats) -> tuple[Array, Affine]:
+        """Lay integers [n, o] out as the operator has them, beside their scales [o] or [1]."""
+        start = self.weights.affine
+        shape, order = self.weights.layout()
+        laid = np.ascontiguousarray(np.transpose(codes.reshape(shape), order))
+        return laid, Affine.channels(scales, np.zeros(len(scales)), start.axis, start.dtype)
+
+
+class RoundedWeights(Weights):
     """Stands for the DEQUANTIZE behind a layer's weights: shadow weights, rounded; or where the
     codes are ``kept``, these times a scale that learns.
     """
@@ -132,19 +173,14 @@ class RoundedWeights:
         settings: UniformSettings,
         kept: bool,
     ) -> None:
-        self._tf, self.weights, self._settings, self._kept = tf, weights, settings, kept
+        super().__init__(tf, weights)
+        self._settings, self._kept = settings, kept
         self._high = weights.most * weights.affine.scale
         self._shares = tf.Variable(np.ones_like(self._high))
         columns = np.ascontiguousarray(latents.T)
         self.latents = tf.Variable(columns) if settings.train_weights else tf.constant(columns)
         self._size = sizes(columns, 1)
         self._points = tf.Variable(np.ones_like(columns)) if settings.train_points else None
-
-    def __call__(self, latents: Tensor) -> Tensor:
-        """Round, and lay out as the layer wants them."""
-        shape, order = self.weights.layout()
-        columns = self._columns(latents)
-        return self._tf.transpose(self._tf.reshape(columns, shape), order)
 
     def _columns(self, latents: Tensor) -> Tensor:
         """Round the shadow weights [n, o]."""
@@ -168,7 +204,7 @@ class RoundedWeights:
         if self._points is not None:
             yield Trained("points", self._points, _POINTS_FACTOR * rate)
         if self._settings.train_weights:
-            yield Trained("weights", self.latents, _WEIGHTS_FACTOR * rate, self._size)
+            yield Trained("weights", self.latents, WEIGHTS_FACTOR * rate, self._size)
 
     def keep_in_reach(self) -> None:
         """Bring multipliers back to where they may be."""
@@ -179,11 +215,10 @@ class RoundedWeights:
 
     def learned(self) -> tuple[Array, Affine]:
         """Compute codes in the operator's layout, and their scales, as they are by now."""
-        start, scales = self.weights.affine, self._scales()
-        shape, order = self.weights.layout()
-        codes = np.rint(self._columns(self.latents).numpy() / scales).astype(np.int8)
-        laid = np.ascontiguousarray(np.transpose(codes.reshape(shape), order))
-        return laid, Affine.channels(scales, np.zeros(len(scales)), start.axis, start.dtype)
+        scales = self._scales()
+        return self._laid(
+            np.rint(self._columns(self.latents).numpy() / scales).astype(np.int8), scales
+        )
 
     def _scales(self) -> Floats:
         return np.asarray(self.weights.affine.scale * self._shares.numpy(), np.float32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from luciole.ir import Array, Model, Op, Value
 from luciole.ir.ops.quantize import Dequantize, Quantize
@@ -12,6 +13,7 @@ from luciole.lquantizer.rewrite.rounded import Rounded
 from luciole.lquantizer.training.distillation import Contents, root_distance
 from luciole.lquantizer.training.labels import Labels
 from luciole.lquantizer.training.layers import Trained
+from luciole.lquantizer.training.leveled_weights import LeveledWeights
 from luciole.lquantizer.training.tensorflow import Tensor
 from luciole.lquantizer.training.tf_graph import Forward, TensorGraph
 from luciole.lquantizer.training.trainer import Trainer
@@ -19,6 +21,7 @@ from luciole.lquantizer.training.uniform_layers import (
     RoundedTensor,
     RoundedWeights,
     Thresholds,
+    Weights,
 )
 from luciole.lquantizer.training.uniform_parameters import (
     IntegerWeights,
@@ -69,11 +72,13 @@ class UniformTrainer(Trainer):
         """List the weights that are integers."""
         return integer_weights(self.model.graph)
 
-    def _rounded_weights(self, weights: IntegerWeights, target: Array | None) -> RoundedWeights:
+    def _rounded_weights(self, weights: IntegerWeights, target: Array | None) -> Weights:
         """Train a layer's weights from shadow weights; codes that are not the nearest ones, but
         fitted, are kept: to round anew as thresholds move would undo the fit.
         """
-        choice = self.settings
+        choice, levels = self.settings, self.given.levels.get(weights.op)
+        if levels is not None:
+            return LeveledWeights(self.tf, weights, levels, target, choice)
         fitted = target is None or not is_nearest(weights, target)
         kept = fitted and not (choice.train_points or choice.train_weights)
         rows = latents_of(weights, None if kept else target, choice.margin)
@@ -157,7 +162,9 @@ class UniformTrainer(Trainer):
             twin.quantization = affine.table()
         for value, (variable, _) in self._biases.items():
             values[value].set_data(variable.numpy())
-        return made
+        twins = dict(zip(self.model.graph.ops, made.model.graph.ops, strict=True))
+        leveled = [one for one in self._weights if isinstance(one, LeveledWeights)]
+        return replace(made, levels={twins[one.weights.op]: one.stored() for one in leveled})
 
     def exported(self) -> Model:
         """Make the network of integers of the student's present state."""
