@@ -71,6 +71,21 @@ def test_links_lead_somewhere(document: str) -> None:
         assert generated or path.exists(), target
 
 
+def anchors(text: str) -> set[str]:
+    """The fragments by which links find the headings of a page."""
+    heads = re.findall(r"^#+ (.*)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", head).strip().lower().replace(" ", "-") for head in heads}
+
+
+@every_document
+def test_links_find_their_headings(document: str) -> None:
+    """Those of the Python interface are made when the site is built."""
+    for target, fragment in re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", text_of(document)):
+        page = (ROOT / document).parent / target if target else ROOT / document
+        if page.exists() and not fragment.startswith("luciole."):
+            assert fragment in anchors(page.read_text("utf-8")), f"{target}#{fragment}"
+
+
 @every_document
 def test_named_files_are_there(document: str) -> None:
     rooms = "luciole|tests|docs|benchmarks|examples"

@@ -25,7 +25,7 @@ SIZE = {"width": 1280, "height": 860}
 SHOWN = chart.ASSETS / "viewer.json"
 """Texts of the viewer's page when it was photographed, without figures, which differ by machine."""
 
-RECORDS = 1000
+RECORDS = 300
 _TEXTS = """() => [...document.querySelectorAll("svg text, aside h2, aside h3, aside th")]
   .map(e => e.textContent.replace(/[-+0-9.,]+/g, "#").trim()).filter(t => t && t.length < 60)"""
 

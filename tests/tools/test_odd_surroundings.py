@@ -134,3 +134,14 @@ def test_quantize_refuses_numbers_whose_squares_overflow(
         argv = ["quantize", "model.circle", "-o", "q.circle", "--scheme", scheme]
         sentence = call(capsys, *argv, "--data", "huge.npy").error(1)
         assert sentence == "input 'x': element [4] of record 3 is -1e+38, more than 1e+18 can be"
+
+
+def test_programs_refuse_a_full_disk_in_a_sentence(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    full = open("/dev/full", "w")  # noqa: SIM115  # closing it fails as well
+    monkeypatch.setattr(sys, "stdout", full)
+    assert main(["verify", "model.circle"]) == 1
+    assert capsys.readouterr().err == "luciole: error: No space left on device\n"
+    with pytest.raises(OSError, match="No space"):
+        full.close()

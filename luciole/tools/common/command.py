@@ -309,6 +309,8 @@ def _one_line(error: Exception) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, LucioleError):
         return text
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     place = place_of(error)
     if place:
         return f"{place} ({type(error).__name__}: {text}; --debug shows where)"
