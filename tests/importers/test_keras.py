@@ -101,6 +101,22 @@ def test_convolutions_give_what_keras_computes(convolution: Any) -> None:
     check(from_keras(convolution), convolution, RNG.random((3, 8, 8, 2), np.float32))
 
 
+def test_dilated_convolutions_are_operators_of_their_own(keras: Any) -> None:
+    layers = keras.layers
+    model = keras.Sequential(
+        [
+            keras.Input((12, 12, 3)),
+            layers.Conv2D(4, 3, padding="same", dilation_rate=2, activation="relu"),
+            layers.DepthwiseConv2D(3, padding="same", dilation_rate=3),
+            layers.Conv2D(2, 3, dilation_rate=2),
+        ]
+    )
+    imported = from_keras(model)
+    kinds = [op.kind for op in imported.graph.ops]
+    assert not [kind for kind in kinds if "SPACE" in kind]
+    check(imported, model, RNG.uniform(-1, 1, (2, 12, 12, 3)).astype(np.float32))
+
+
 def test_an_imported_model_is_quantized_and_saved(dense: Any, tmp_path: Path) -> None:
     x = RNG.normal(size=(200, 12)).astype(np.float32)
     result = luciole.quantize(from_keras(dense), x, encode_bits=4)

@@ -66,7 +66,7 @@ class _Rounding:
         """Compute the numbers that a constant is rounded to."""
         contents = self.value.contents
         if isinstance(self.op, FakeQuant):
-            return fake_quant(self.op, contents)
+            return np.asarray(fake_quant(self.op, contents))
         codes = contents if self.op.input is self.value else self._affine.encode(contents)
         return self._affine.decode(codes).astype(np.float32)
 
@@ -128,7 +128,7 @@ def of_weights(graph: Graph) -> dict[Value, Affine]:
 
 
 def of_tensors(graph: Graph, dtype: TensorType) -> dict[Value, Affine]:
-    """Take out what rounds tensors between other operators, and return these tensors' affine
+    """Take out the operators that round tensors between others, and return these tensors' affine
     parameters. A tensor of fewer bits than its integers keeps its range, in smaller steps.
     """
     affines = {}
@@ -142,7 +142,7 @@ def of_tensors(graph: Graph, dtype: TensorType) -> dict[Value, Affine]:
 
 
 def _checked(graph: Graph) -> Iterable[_Rounding]:
-    """List what rounds tensors. Raises QuantizeError for impossible ranges and scales."""
+    """List the operators that round. Raises QuantizeError for impossible ranges and scales."""
     roundings = list(_roundings(graph))
     for one in roundings:
         for fault in _faults(one):
@@ -161,7 +161,7 @@ def _faults(one: _Rounding) -> Iterator[str]:
 
 
 def _roundings(graph: Graph) -> Iterator[_Rounding]:
-    """Find what rounds tensors and constants."""
+    """Find the operators that round tensors and constants."""
     for op in list(graph.ops):
         if isinstance(op, FakeQuant):
             yield _Rounding(op)
@@ -181,7 +181,7 @@ def _in_front(op: Dequantize) -> Value | None:
 
 
 def _take_out(rounded: Value, value: Value) -> None:
-    """Let readers get a tensor in place of what it is rounded to."""
+    """Replace the rounded numbers of a tensor by its own for all readers."""
     is_output, name = rounded.is_output, rounded.name
     rounded.replace_with(value)
     if is_output and not value.is_input:
