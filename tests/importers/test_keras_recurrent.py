@@ -20,7 +20,7 @@ from luciole.importers.keras.convert import from_keras
 from luciole.ir import Array
 from luciole.ir.errors import FormatError
 from luciole.ir.findings import Severity
-from tests.tools.running import spawn
+from tests.tools.running import call, spawn
 
 RNG = np.random.default_rng(3)
 TIME, INPUTS = 6, 5
@@ -164,14 +164,18 @@ def test_import_says_that_the_batch_is_fixed(lstm_file: Path, tmp_path: Path) ->
     assert luciole.load(tmp_path / "m.circle").graph.inputs[0].shape == (1, TIME, INPUTS)
 
 
-def test_import_takes_a_batch(lstm_file: Path, tmp_path: Path) -> None:
-    outcome = spawn("import", lstm_file, "-o", tmp_path / "m.circle", "--batch", "4")
+def test_import_takes_a_batch(
+    lstm_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outcome = call(capsys, "import", lstm_file, "-o", tmp_path / "m.circle", "--batch", "4")
     assert (outcome.code, outcome.err) == (0, "")
     assert luciole.load(tmp_path / "m.circle").graph.inputs[0].shape == (4, TIME, INPUTS)
 
 
-def test_import_refuses_a_batch_of_nothing(lstm_file: Path, tmp_path: Path) -> None:
-    outcome = spawn("import", lstm_file, "-o", tmp_path / "m.circle", "--batch", "0")
+def test_import_refuses_a_batch_of_nothing(
+    lstm_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outcome = call(capsys, "import", lstm_file, "-o", tmp_path / "m.circle", "--batch", "0")
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err == "luciole: error: --batch is 0: it is 1 or more\n"
 

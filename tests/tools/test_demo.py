@@ -23,7 +23,7 @@ def test_json_has_a_row_for_each_file(
     capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    outcome = call(capsys, "demo", "--json")
+    outcome = call(capsys, "demo", "--calibration", "100", "--json")
     assert (outcome.code, outcome.err) == (0, "")
     result = json.loads(outcome.out)
     assert result.keys() >= {"rows", "files"}
