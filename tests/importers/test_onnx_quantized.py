@@ -167,6 +167,19 @@ def test_recurrent_layers_of_dynamic_inputs_keep_their_weights(
     assert difference < CLOSE  # onnxruntime quantizes states, 5 times one behind the other
 
 
+def test_what_else_reads_a_dynamic_grid_keeps_it(dynamic: Callable[..., Any]) -> None:
+    model = dynamic(dense(1), weight_type=SIGNED)
+    grid = next(n for n in model.graph.node if n.op_type == "DynamicQuantizeLinear")
+    model.graph.output.append(helper.make_tensor_value_info(grid.output[1], FLOAT, ()))
+    x = np.random.default_rng(3).standard_normal((1, 32)).astype(np.float32)
+    imported = from_proto(model)
+    results = luciole.Interpreter(imported).run({"x": x})
+    lowest, highest = min(x.min(), 0), max(x.max(), 0)
+    np.testing.assert_allclose(results[grid.output[1]], (highest - lowest) / 255, rtol=1e-6)
+    assert kinds(imported).count("FULLY_CONNECTED") == 2
+    assert len(model.graph.node) > len(imported.graph.ops)
+
+
 def test_hybrid_layers_of_dynamic_inputs_run_alike_in_litert(dynamic: Callable[..., Any]) -> None:
     model = from_proto(dynamic(dense(3), **CHOICES["unsigned"]))
     x = np.random.default_rng(5).standard_normal((3, 32)).astype(np.float32)

@@ -67,7 +67,7 @@ class Weights:
         affine = Affine.channels(self.scale, zeros, self.axis, TensorType.INT8)
         return k.dequantized(self.codes.astype(np.int8), affine, self.source)
 
-    def halves(self) -> tuple[Weights, Array]:
+    def shortened(self) -> tuple[Weights, Array]:
         """Take a number off that leaves 8 bits, of each output: the other weights, and it."""
         axes = tuple(i for i in range(self.codes.ndim) if i != self.axis)
         least, most = self.codes.min(axes), self.codes.max(axes)
@@ -93,7 +93,7 @@ def hybrid(k: Building, weights: Weights, multiply: Multiply, ones: Array, axis:
     """
     if weights.is_short:
         return _of_integers(k, multiply, weights.real(k))
-    rest, offset = weights.halves()
+    rest, offset = weights.shortened()
     product = _of_integers(k, multiply, rest.real(k))
     one = Weights(weights.source, ones.astype(np.int32), np.ones(1, np.float32), weights.axis)
     sums = _of_integers(k, multiply, one.real(k))

@@ -5,7 +5,8 @@ ConvInteger, Cast and Mul.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from luciole.ir import Value
@@ -52,16 +53,24 @@ def with_hybrid_layers(
     makers = {name: proto for proto in protos for name in proto.output if name}
     fixed = {name for name, value in scope.items() if value.is_constant}
     joined = [_joined(proto, makers, fixed, read) or proto for proto in protos]
-    return joined if joined == list(protos) else list(_still_read(protos, joined))
+    return joined if joined == list(protos) else _still_read(protos, joined, read)
 
 
-def _still_read(before: Sequence[NodeProto], after: Sequence[NodeProto]) -> Iterator[NodeProto]:
-    """Yield nodes without those that were read and are no more."""
-    was, remain = ({name for proto in side for name in proto.input} for side in (before, after))
-    unread = was - remain
-    for proto in after:
-        if not unread.issuperset(name for name in proto.output if name):
-            yield proto
+def _still_read(
+    before: Sequence[NodeProto], after: Sequence[NodeProto], read: Mapping[str, int]
+) -> list[NodeProto]:
+    """List nodes without those that were read and are no more, also by ones that are left out."""
+    counts = Counter(read)
+    counts.subtract(name for proto in before for name in proto.input)
+    counts.update(name for proto in after for name in proto.input)
+    kept = []
+    for proto in reversed(after):
+        names = [name for name in proto.output if name]
+        if any(read[name] for name in names) and all(counts[name] < 1 for name in names):
+            counts.subtract(proto.input)
+        else:
+            kept.append(proto)
+    return kept[::-1]
 
 
 def _joined(
@@ -73,7 +82,7 @@ def _joined(
     """Make the node of a whole layer from the last of its nodes, None where it is none."""
     if proto.domain == MICROSOFT:
         return _of_whole(proto, makers, fixed)
-    if proto.op_type != "Mul" or len(proto.input) != 2:
+    if proto.op_type != "Mul" or proto.domain or len(proto.input) != 2:
         return None
     for product, scale in (proto.input, reversed(proto.input)):
         layer = _layer(product, makers, read)
