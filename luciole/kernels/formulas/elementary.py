@@ -8,6 +8,7 @@ they should.
 from __future__ import annotations
 
 import math
+from typing import cast
 
 from luciole.kernels.formulas.algebra import ROUNDING, N, shared
 
@@ -146,7 +147,7 @@ _WHOLE = 2.0**23
 
 def nearest(x: N) -> N:
     """Round to the nearest whole number, halves to even ones."""
-    size: N = abs(x)
+    size = cast("N", abs(x))
     whole = ((size + _WHOLE) - _WHOLE).where(size.compared("<", _WHOLE), size)
     signed = (-whole).where(x.compared("<", 0.0), whole)
     return x.where(x.compared("==", 0.0), signed)
