@@ -61,7 +61,7 @@ def _model_of(source: str | os.PathLike[str] | Model | None, content: bytes | No
         raise TypeError("give either a model or its bytes as model_content")
     if content is not None:
         return from_bytes(content)
-    return source if isinstance(source, Model) else load(source)  # type: ignore[arg-type]  # given
+    return source if isinstance(source, Model) else load(source)
 
 
 def run(

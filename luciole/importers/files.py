@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from luciole.importers.extents import Settled
 from luciole.importers.imported import Imported
-from luciole.importers.reader import named, reader_of, reader_of_bytes
-from luciole.ir import Model
+from luciole.importers.reader import Example, named, reader_of, reader_of_bytes, reader_of_live
+from luciole.ir import LucioleError, Model
 from luciole.ir.errors import FormatError
 from luciole.ir.findings import Finding
 
@@ -19,33 +19,44 @@ Path_ = str | os.PathLike[str]
 
 
 def load(
-    path: Path_ | bytes,
-    batch: int | None = None,
+    source: Path_ | bytes | object,
+    example_inputs: object = None,
     *,
+    dynamic_shapes: object = None,
+    batch: int | None = None,
     shapes: Mapping[str, Sequence[int | None]] | None = None,
     dims: Mapping[str, int] | None = None,
     constants: Mapping[str, ArrayLike] | None = None,
     unroll: bool = False,
 ) -> Model:
-    """Load a model from a file or folder of any kind that ``luciole.importers`` reads, or from the
-    bytes of a file whose constants are all inside.
+    """Load a model from a file or folder of any kind that ``luciole.importers`` reads, from the
+    bytes of a file whose constants are all inside, or from a live torch module or Keras model.
 
-    The content decides. Inputs whose first extent is open get that of ``batch``; ``shapes`` settle
-    open extents by input (None for one that stays open), ``dims`` by the names that ONNX files give
-    extents, and ``constants`` take the places of inputs; ONNX graphs have all that before they are
-    imported. ``unroll`` has recurrent layers of a Keras file step by step, so that they can be
+    The content of files decides. A torch module is traced by ``torch.export`` with example inputs:
+    a tensor, a tuple, or a dict by names of parameters; ``dynamic_shapes`` says, as torch takes it,
+    which extents stay open: ``{0: "batch"}`` of one tensor, else of each.
+
+    Inputs whose first extent is open get that of ``batch``; ``shapes`` settle open extents by input
+    (None for one that stays open), ``dims`` by the names that ONNX files and torch give extents,
+    and ``constants`` take the places of inputs; graphs of ONNX and torch have all that before they
+    are imported. ``unroll`` has recurrent layers of a Keras file step by step, so that they can be
     quantized and trained.
     Constants of circle and TFLite files are views of the file's bytes: of a copy, or from 64 MB on
     of the mapped file, which nobody may write to meanwhile. Raises FormatError when
-    no reader recognises it, it is damaged or cannot be unrolled, LucioleError when it cannot be
-    read or an extra is missing, and ShapeError for extents that the model has already and where
-    operators do not take them.
+    no reader recognises it, it is damaged or cannot be unrolled or traced, LucioleError when it
+    cannot be read or an extra is missing, and ShapeError for extents that the model has already and
+    where operators do not take them.
     """
     settled = Settled(batch, shapes or {}, dims or {}, constants or {})
-    if isinstance(path, bytes | bytearray | memoryview):
-        return _of_bytes(bytes(path), settled, unroll).sound()
-    imported = read(path, settled, unroll=unroll)
-    with named(Path(path)):
+    example = Example(example_inputs, dynamic_shapes)
+    if not isinstance(source, str | os.PathLike | bytes | bytearray | memoryview):
+        return reader_of_live(source).read_live(source, example, settled).sound()
+    if example:
+        raise LucioleError("a file has its shapes: no example goes with it")
+    if isinstance(source, bytes | bytearray | memoryview):
+        return _of_bytes(bytes(source), settled, unroll).sound()
+    imported = read(source, settled, unroll=unroll)
+    with named(Path(source)):
         return imported.sound()
 
 

@@ -12,6 +12,7 @@ import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -25,22 +26,39 @@ if TYPE_CHECKING:
 
 STANDARD_INPUT = "standard input"
 
+_ARCHIVE, _NAME_SIZE, _NAME = b"PK\x03\x04", 26, 30
+"""How a zip archive begins, and where its first member's name stands."""
 _START = 1 << 16
 """Bytes by which files are recognised: a recipe's first field may stand behind comments."""
 _WHOLE = -1
+
+
+@dataclass(frozen=True)
+class Example:
+    """Inputs by which a model of a program is traced, and which extents of theirs stay open, as
+    torch.export takes both.
+    """
+
+    inputs: object = None
+    dynamic_shapes: object = None
+
+    def __bool__(self) -> bool:
+        return self.inputs is not None or self.dynamic_shapes is not None
 
 
 class ModelReader(ABC):
     """Recognises one kind of file by its contents, and reads it.
 
     ``name`` says what the files are called, ``extensions`` what their names usually end in,
-    ``folders`` which kinds of folders are read, and ``extra`` which of luciole's extras is needed.
+    ``folders`` which kinds of folders are read, ``live`` the class of objects of a program that are
+    read as well, and ``extra`` which of luciole's extras is needed.
     Raises TypeError for a class that says nothing of this, or an extension that is none.
     """
 
     name: ClassVar[str] = ""
     extensions: ClassVar[tuple[str, ...]] = ()
     folders: ClassVar[tuple[str, ...]] = ()
+    live: ClassVar[str] = ""
     extra: ClassVar[str] = ""
 
     def __init_subclass__(cls) -> None:
@@ -81,6 +99,14 @@ class ModelReader(ABC):
         loops. Raises FormatError for kinds that hold their loops as they are.
         """
         raise FormatError(f"{path.name}: only recurrent layers of Keras files can be unrolled")
+
+    def takes(self, live: object) -> bool:
+        """Return whether an object of a program is a model of this kind."""
+        return False
+
+    def read_live(self, live: object, example: Example, settled: Settled) -> Imported:
+        """Read an object that is taken, by example inputs where its framework needs them."""
+        raise NotImplementedError(f"{type(self).__name__} takes objects and does not read them")
 
     def read_bytes(self, data: bytes) -> Imported:
         """Read a file's bytes. Raises FormatError for kinds that are only read from files."""
@@ -133,6 +159,15 @@ def reader_of(path: Path) -> ModelReader:
     raise FormatError(f"{path.name}: this folder is not a {readable()}")
 
 
+def reader_of_live(live: object) -> ModelReader:
+    """Find the reader of an object of a program. Raises LucioleError where there is none."""
+    for reader in readers():
+        if reader.takes(live):
+            return reader
+    kinds = listed(["the path of a model", *(f"a {r.live}" for r in readers() if r.live)])
+    raise LucioleError(f"{type(live).__name__} is not read: {kinds} is")
+
+
 def reader_of_bytes(data: bytes, name: str = STANDARD_INPUT) -> ModelReader:
     """Find the reader of a file's bytes, that came through standard input or by another ``name``.
     Raises FormatError where there is none.
@@ -156,6 +191,14 @@ def file_bytes(path: Path, count: int = _WHOLE) -> bytes:
             return file.read(count)
     except OSError as error:
         raise LucioleError(f"{path}: {error.strerror or error}") from None
+
+
+def member_of_folder(start: bytes) -> bool | None:
+    """Return whether the first member of a zip archive lies in a folder; None for other files."""
+    if not start.startswith(_ARCHIVE):
+        return None
+    size = int.from_bytes(start[_NAME_SIZE : _NAME_SIZE + 2], "little")
+    return b"/" in start[_NAME : _NAME + size]
 
 
 @contextmanager

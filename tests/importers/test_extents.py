@@ -64,11 +64,13 @@ def test_extents_are_known_before_nodes_are_imported(images: Path, settled: Any)
 
 
 def test_what_is_open_and_how_to_close_it_is_said(tmp_path: Path) -> None:
-    path = save(tmp_path / "m.onnx", [node("Trilu", "x", "y")], OPEN, {})
+    path = save(
+        tmp_path / "m.onnx", [node("DepthToSpace", "x", "y", blocksize=2, mode="CRD")], OPEN, {}
+    )
     with pytest.raises(UnsupportedError) as refused:
         luciole.load(path)
     text = str(refused.value)
-    assert "Trilu (the shape of 'x' is not known)" in text
+    assert "DepthToSpace (the shape of 'x' is not known)" in text
     assert "Open extents: 'x' [n,3,height,width]; luciole import --batch N, --shape" in text
 
 
@@ -200,6 +202,8 @@ CASES: dict[str, tuple[list[Any], dict[str, Any]]] = {
         },
     ),
     "the last element": ([node("Gather", "x", "at", "y", axis=3)], {"at": np.array([-1, 0])}),
+    "below a diagonal": ([node("Trilu", "x", "k", "y", upper=0)], {"k": np.array(1)}),
+    "above a diagonal": ([node("Trilu", "x", "k", "y")], {"k": np.array(-2)}),
     "an order of its own": (
         [node("Relu", "b", "y"), node("Neg", "a", "b"), node("Sigmoid", "x", "a")],
         {},
@@ -258,3 +262,26 @@ def test_sequences_of_any_length_and_number_are_a_loop(
         (expected,) = session.run(None, {"x": x})
         for _ in range(2):  # the state begins at zero in each run
             np.testing.assert_allclose(interpreter.run(x)["y"], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_state_of_computed_extents_begins_a_loop(tmp_path: Path) -> None:
+    """torch's exporter expands a number to the extents of a state, by those of the input."""
+    runtime = pytest.importorskip("onnxruntime")
+    rng = np.random.default_rng(5)
+    shapes = {"wx": (1, 9, 5), "wh": (1, 9, 3)}
+    constants: dict[str, Any] = {
+        n: rng.standard_normal(shape).astype(np.float32) for n, shape in shapes.items()
+    }
+    constants |= {"one": np.array([1]), "three": np.array([3]), "half": np.float32(0.5)}
+    nodes = [
+        node("Shape", "x", "batch", start=1, end=2),
+        node("Concat", "one", "batch", "three", "to", axis=0),
+        node("Expand", "half", "to", "h"),
+        node("GRU", "x", "wx", "wh", "", "", "h", "y", hidden_size=3),
+    ]
+    path = save(tmp_path / "m.onnx", nodes, ["time", "batch", 5], constants)
+    interpreter, session = luciole.Interpreter(path), runtime.InferenceSession(path)
+    for size in ((6, 2, 5), (3, 4, 5)):
+        x = rng.standard_normal(size).astype(np.float32)
+        (expected,) = session.run(None, {"x": x})
+        np.testing.assert_allclose(interpreter.run(x)["y"], expected, rtol=1e-4, atol=1e-5)

@@ -16,7 +16,7 @@ import pytest
 
 import luciole
 from luciole.importers.keras.convert import from_keras
-from luciole.ir import Array
+from luciole.ir import Array, LucioleError
 from luciole.ir.errors import FormatError
 from tests.tools.running import spawn
 
@@ -115,6 +115,37 @@ def test_dilated_convolutions_are_operators_of_their_own(keras: Any) -> None:
     kinds = [op.kind for op in imported.graph.ops]
     assert not [kind for kind in kinds if "SPACE" in kind]
     check(imported, model, RNG.uniform(-1, 1, (2, 12, 12, 3)).astype(np.float32))
+
+
+def test_names_are_those_that_keras_has(keras: Any, tmp_path: Path) -> None:
+    """Of layers that are called like the scopes of others, too; and of files with one signature."""
+    layers = keras.layers
+    x = keras.Input((8, 8, 2), name="image")
+    y = layers.Conv2D(3, 3, activation="relu", name="conv")(x)
+    y = layers.Conv2D(3, 3, name="conv_1")(y)
+    y = layers.Dense(4, name="hidden1")(layers.GlobalAveragePooling2D(name="mean")(y))
+    model = keras.Model(x, [layers.Softmax(name="chances")(y), layers.Dense(2, name="side")(y)])
+    imported = luciole.load(model)
+    graph = imported.graph
+    assert [v.name for v in (*graph.inputs, *graph.outputs)] == ["image", "chances", "side"]
+    (signature,) = imported.signatures
+    assert [name for name, _ in signature.outputs] == ["chances", "side"]
+    results = [op.results[0].name for op in graph.ops]
+    parts = [name.split("/")[0] for name in results]
+    assert parts == ["conv", "conv_1", "mean", "hidden1", "chances", "side"]
+    answers = luciole.Interpreter(imported).run({"image": np.zeros((1, 8, 8, 2), np.float32)})
+    assert list(answers) == ["chances", "side"]
+    saved = luciole.load(as_saved_model(model, tmp_path)).graph
+    assert {v.name for v in (*saved.inputs, *saved.outputs)} == {"image", "output_0", "output_1"}
+
+
+def test_the_output_of_layers_in_a_row_is_called_after_the_last(dense: Any) -> None:
+    assert [v.name for v in from_keras(dense).graph.outputs] == [dense.layers[-1].name]
+
+
+def test_a_live_model_refuses_an_example(dense: Any) -> None:
+    with pytest.raises(LucioleError, match="a Keras model has its shapes: no example goes with it"):
+        luciole.load(dense, RNG.normal(size=(1, 12)))
 
 
 def test_an_imported_model_is_quantized_and_saved(dense: Any, tmp_path: Path) -> None:

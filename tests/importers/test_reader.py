@@ -50,7 +50,7 @@ def test_each_folder_of_importers_has_a_reader() -> None:
 
 
 def test_what_needs_no_extra_is_listed_first() -> None:
-    assert readable() == ".circle, .tflite, .recipe, .onnx, .keras, .h5 or SavedModel"
+    assert readable() == ".circle, .tflite, .recipe, .onnx, .keras, .h5, SavedModel or .pt2"
 
 
 @pytest.mark.parametrize(
@@ -61,6 +61,8 @@ def test_what_needs_no_extra_is_listed_first() -> None:
         (RECIPE, ".recipe"),
         (b"### TFL3 was its format\n" + RECIPE, ".recipe"),
         (b"PK\x03\x04 and so on", ".keras"),
+        (b"PK\x03\x04" + bytes(22) + b"\x0d\0\0\0metadata.json", ".keras"),
+        (b"PK\x03\x04" + bytes(22) + b"\x0f\0\0\0net/data/weights", ".pt2"),
         (b"\x89HDF\r\n\x1a\n and so on", ".h5"),
     ],
 )
@@ -78,7 +80,7 @@ def test_a_recipe_may_begin_with_a_comment(tmp_path: Path) -> None:
 
 
 def test_standard_input_refuses_what_no_reader_takes() -> None:
-    text = r"standard input: not a \.circle, .* or SavedModel \(it starts with b'nothing '\)$"
+    text = r"standard input: not a \.circle, .* or \.pt2 \(it starts with b'nothing '\)$"
     with pytest.raises(FormatError, match=text):
         reader_of_bytes(b"nothing known")
 
@@ -125,7 +127,7 @@ def test_another_kind_of_file_takes_another_folder_and_nothing_else(tmp_path: Pa
     assert spawn(program=["-c", start + tell]).out == "house\n"
     run = "from luciole.tools.main import main; main(sys.argv[1:])"
     shown = spawn("import", "--help", program=["-c", start + run]).out
-    assert "a .circle, .tflite, .recipe, .sketch, .onnx, .keras, .h5 or" in " ".join(shown.split())
+    assert "a .circle, .tflite, .recipe, .sketch, .onnx, .keras, .h5," in " ".join(shown.split())
     refused = spawn(
         "dump",
         os.devnull,

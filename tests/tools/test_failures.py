@@ -137,9 +137,9 @@ def test_programs_that_look_show_what_is_left_of_a_model(
     [
         (
             b"text, no model at all",
-            "model.txt: not a .circle, .tflite, .recipe, .onnx, .keras, .h5 or ",
+            "model.txt: not a .circle, .tflite, .recipe, .onnx, .keras, .h5, SavedModel or .pt2 ",
         ),
-        (b"", "model.txt: not a .circle, .tflite, .recipe, .onnx, .keras, .h5 or SavedModel"),
+        (b"", "model.txt: not a .circle, .tflite, .recipe, .onnx, .keras, .h5, SavedModel or .pt2"),
         (None, "model.txt: No such file or directory"),
     ],
 )

@@ -6,11 +6,9 @@ refused.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import tempfile
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -19,9 +17,11 @@ from typing import Any
 from luciole.importers.circle.model import from_bytes
 from luciole.importers.computing import computing
 from luciole.importers.imported import Imported
+from luciole.importers.keras.names import name_as_keras, name_by_signature
 from luciole.importers.keras.order import order_as_keras
 from luciole.importers.keras.programs import refuse_programs
 from luciole.importers.reader import file_bytes
+from luciole.importers.silence import quiet, silent
 from luciole.ir import LucioleError, Model
 from luciole.ir.errors import FormatError, missing_extra
 from luciole.ir.findings import Finding, Severity
@@ -48,7 +48,7 @@ def load(path: Path, batch: int | None = None, *, unroll: bool = False) -> Impor
     if not path.is_dir():
         _check(framework, path)
     try:
-        with _silent():
+        with silent():
             if path.is_dir():
                 return Imported(_from_saved_model(framework, path), [])
             model = _read(framework, path)
@@ -78,7 +78,7 @@ def keras_model(path: Path) -> Any:
     framework = tensorflow(path.name)
     _check(framework, path)
     try:
-        with _silent():
+        with silent():
             return _read(framework, path)
     except Exception as error:  # as above
         raise FormatError(f"{path.name}: Keras cannot read it: {_reason(error)}") from None
@@ -91,12 +91,17 @@ def _check(framework: ModuleType, path: Path) -> None:
 
 
 def from_keras(keras_model: Any, batch: int | None = None) -> Model:
+    """Import a live ``keras.Model`` as ``from_live`` does, without what is to be said of it."""
+    return from_live(keras_model, batch).model
+
+
+def from_live(keras_model: Any, batch: int | None = None) -> Imported:
     """Import a live ``keras.Model``; the batch size stays open where TensorFlow can convert that,
     else it is 1, unless ``batch`` says another.
     """
     framework = tensorflow("a live model")
-    with _silent():
-        return _converted(framework, keras_model, batch).model
+    with silent():
+        return _converted(framework, keras_model, batch)
 
 
 def _converted(framework: ModuleType, keras_model: Any, batch: int | None) -> Imported:
@@ -147,11 +152,14 @@ def _with_batch(framework: ModuleType, keras_model: Any, batch: int) -> Model:
 def _ordered(converter: Any, keras_model: Any) -> Model:
     model = _canonical(converter)
     order_as_keras(model, keras_model)
+    name_as_keras(model, keras_model)
     return model
 
 
 def _from_saved_model(framework: ModuleType, path: Path) -> Model:
-    return _canonical(framework.lite.TFLiteConverter.from_saved_model(str(path)))
+    model = _canonical(framework.lite.TFLiteConverter.from_saved_model(str(path)))
+    name_by_signature(model)
+    return model
 
 
 def _canonical(converter: Any) -> Model:
@@ -208,7 +216,7 @@ def tensorflow(what: str) -> ModuleType:
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     try:
-        with _quiet():
+        with quiet():
             import tensorflow
 
             tensorflow.get_logger()  # made now, so that it keeps the streams of the user
@@ -216,31 +224,6 @@ def tensorflow(what: str) -> ModuleType:
         raise missing_extra(f"{what}: this needs TensorFlow", "tensorflow") from None
     module: ModuleType = tensorflow
     return module
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep messages that TensorFlow prints while it loads and converts away from the user's
-    terminal.
-    """
-    with open(os.devnull, "w") as nowhere:
-        saved = os.dup(1), os.dup(2)
-        try:
-            os.dup2(nowhere.fileno(), 1)
-            os.dup2(nowhere.fileno(), 2)
-            yield
-        finally:
-            os.dup2(saved[0], 1)
-            os.dup2(saved[1], 2)
-            os.close(saved[0])
-            os.close(saved[1])
-
-
-@contextlib.contextmanager
-def _silent() -> Iterator[None]:
-    """Keep quiet, without Python's messages: that stays in a buffer until all is over."""
-    with _quiet(), open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
-        yield
 
 
 def _first_line(error: Exception) -> str:

@@ -76,6 +76,11 @@ def from_proto(proto: ModelProto, constants: Mapping[str, Array] | None = None) 
     return _imported(proto, None, proto.ByteSize(), constants).sound()
 
 
+def import_proto(proto: ModelProto, settled: Settled | None = None) -> Imported:
+    """Import a model with what is ``settled`` of its inputs. Raises what ``load`` does."""
+    return _imported(proto, None, proto.ByteSize(), settled=settled)
+
+
 def _parsed(data: bytes) -> ModelProto:
     try:
         import onnx

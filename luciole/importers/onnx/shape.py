@@ -15,9 +15,10 @@ from luciole.importers.onnx.node import Node
 from luciole.importers.onnx.rules import rule
 from luciole.ir import TensorType, Value
 from luciole.ir.ops.broadcast import BroadcastArgs, BroadcastTo
+from luciole.ir.ops.comparisons import GreaterEqual, LessEqual
 from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.depth_to_space import Blocks, DepthToSpace, SpaceToDepth
-from luciole.ir.ops.elementwise_binary import Mul
+from luciole.ir.ops.elementwise_binary import Mul, Sub
 from luciole.ir.ops.expand_dims import ExpandDims
 from luciole.ir.ops.mirror_pad import MirrorPad
 from luciole.ir.ops.pad import Pad, PadV2
@@ -32,6 +33,9 @@ from luciole.ir.ops.strided_slice import StridedSlice
 from luciole.ir.ops.tile import Tile
 from luciole.ir.rules import PartialInts
 from luciole.schema.enums import MirrorPadMode
+
+_FAR = 1 << 30
+"""A diagonal that lies outside of every matrix."""
 
 
 def attribute_or_operand(
@@ -372,12 +376,23 @@ def trilu(k: Building, node: Node) -> Value:
     """Keep the elements on one side of a diagonal."""
     from luciole.ir.ops.select import SelectV2
 
-    dims = k.dims(node[0])
     place = k.integers(node[1])[0] if node.get(1) is not None else 0
-    keep = np.triu if node.flag("upper", True) else np.tril
-    mask = np.broadcast_to(keep(k.filled(dims[-2:], 1, np.bool_), place), dims)
-    zeros = k.like(node[0], k.filled(dims, 0, numpy_type(node[0].dtype)))
-    return k.add(SelectV2(k.constant(mask), node[0], zeros))
+    sides = k.add(Sub(_counted(k, node[0], -1), with_axes(k, _counted(k, node[0], -2), [1])))
+    compare = GreaterEqual if node.flag("upper", True) else LessEqual
+    mask = k.add(compare(sides, k.constant(np.int32(max(-_FAR, min(place, _FAR))))))
+    return k.add(SelectV2(mask, node[0], k.like(node[0], 0)))
+
+
+def _counted(k: Building, value: Value, axis: int) -> Value:
+    """Return the places along an axis: 0, 1, ..."""
+    from luciole.ir.ops.range import Range
+
+    axis = k.axis(axis, value)
+    extent = value.shape[axis]
+    if extent is not None:
+        return k.constant(np.arange(extent, dtype=np.int32))
+    count = k.reshape(k.cast(extents(k, value, axis, axis + 1), TensorType.INT32), ())
+    return k.add(Range(k.constant(np.int32(0)), count, k.constant(np.int32(1))))
 
 
 @rule("Range")

@@ -7,7 +7,7 @@ from luciole.ir.fields import INDEX, dtype_of, operand
 from luciole.ir.op import Op
 from luciole.ir.ops.fill import not_negative, wanted_shape
 from luciole.ir.quant import Like, Quant
-from luciole.ir.rules import broadcast, rank, settled
+from luciole.ir.rules import Ints, PartialInts, broadcast, rank, settled
 from luciole.ir.value import Shape, Value, shape_text
 from luciole.schema.enums import BuiltinOperator
 
@@ -45,6 +45,10 @@ class BroadcastArgs(Op, code=BuiltinOperator.BROADCAST_ARGS):
     def infer_shape(self, /) -> Shape:
         (a,), (b,) = rank(self.s0, "s0", 1), rank(self.s1, "s1", 1)
         return (None if a is None or b is None else max(a, b),)
+
+    def infer_ints(self, known: PartialInts, /) -> Ints | None:
+        a, b = known(self.s0), known(self.s1)
+        return None if a is None or b is None else broadcast(a, b)
 
 
 def stretched(shape: Shape, target: Shape) -> Shape:

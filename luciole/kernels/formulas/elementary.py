@@ -8,7 +8,6 @@ they should.
 from __future__ import annotations
 
 import math
-from typing import cast
 
 from luciole.kernels.formulas.algebra import ROUNDING, N, shared
 
@@ -147,7 +146,7 @@ _WHOLE = 2.0**23
 
 def nearest(x: N) -> N:
     """Round to the nearest whole number, halves to even ones."""
-    size = cast("N", abs(x))
+    size: N = abs(x)
     whole = ((size + _WHOLE) - _WHOLE).where(size.compared("<", _WHOLE), size)
     signed = (-whole).where(x.compared("<", 0.0), whole)
     return x.where(x.compared("==", 0.0), signed)

@@ -68,7 +68,7 @@ class _Rounding:
         if isinstance(self.op, FakeQuant):
             return np.asarray(fake_quant(self.op, contents))
         codes = contents if self.op.input is self.value else self._affine.encode(contents)
-        return np.asarray(self._affine.decode(codes), np.float32)
+        return self._affine.decode(codes).astype(np.float32)
 
     def grid(self, dtype: TensorType) -> Affine:
         """Return the affine parameters of a tensor between operators."""
