@@ -387,7 +387,7 @@ ALIASES: tuple[Alias, ...] = (
 WITHOUT = {
     "one-import-bcq": "TensorFlow's graphs with BCQ in them are not read",
     "one-import-pytorch": "export an .onnx file from PyTorch, which one-import-onnx reads",
-    "one-partition": "models are not shared out between backends",
+    "one-partition": "`luciole split --partition` and circle-partitioner make the parts",
     "one-codegen": "a backend's own compiler writes it; `luciole compile` writes C99",
     "one-profile": "a backend's own profiler runs it; `luciole bench` measures here",
     "one-infer": "a backend's own driver runs it; `luciole run` computes here",
