@@ -146,7 +146,7 @@ _WHOLE = 2.0**23
 
 def nearest(x: N) -> N:
     """Round to the nearest whole number, halves to even ones."""
-    size: N = abs(x)
+    size = x.where(x.compared(">=", 0.0), -x)
     whole = ((size + _WHOLE) - _WHOLE).where(size.compared("<", _WHOLE), size)
     signed = (-whole).where(x.compared("<", 0.0), whole)
     return x.where(x.compared("==", 0.0), signed)
