@@ -9,9 +9,8 @@ import pytest
 
 from luciole.interpreter import Interpreter
 from luciole.ir import Array, Model, Op
-from luciole.ir.ops.elementwise_binary import Mul, Pow
+from luciole.ir.ops.elementwise_binary import FloorMod, Mul, Pow
 from luciole.ir.ops.fully_connected import FullyConnected
-from luciole.ir.ops.gather import Gather
 from luciole.ir.ops.reduce import ReduceProd
 from luciole.ir.ops.resize import ResizeBilinear
 from luciole.ir.ops.tflite_detection_postprocess import TFLiteDetectionPostProcess
@@ -36,7 +35,7 @@ CASES: tuple[tuple[type[Op], list[Array], tuple[int, ...], dict[str, Any], str],
         {"affine": [Affine(0.1), SEVERAL], "results": [Affine(0.1)]},
         "y has 3 scales; one is needed",
     ),
-    (Gather, [F32, np.array([1, 0], np.int32)], (), {}, "indices is computed when the model runs"),
+    (FloorMod, [INT16, INT16], (), {}, "divisors are computed, or 0 or -1 is among them"),
     (
         FullyConnected,
         [F32, F32],
@@ -74,4 +73,5 @@ def test_a_compiled_step_has_no_reason() -> None:
 
 def test_a_loop_says_what_in_its_body_is_not_compiled() -> None:
     (reason,) = reasons(model_of(Loop(swap=True)))
-    assert reason == "GATHER in its body is not compiled: indices is computed when the model runs"
+    why = "the extents of 'body/SLICE' are known only when it runs"
+    assert reason == f"SLICE in its body is not compiled: {why}"
