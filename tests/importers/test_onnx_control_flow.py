@@ -146,6 +146,19 @@ def test_an_axis_that_is_dropped_if_it_has_one_element_refuses_others(
         interpreter.run({"x": np.ones((2, 5, 4), np.float32), "c": np.array(True)})
 
 
+def test_an_axis_that_something_else_drops_is_not_squeezed(tmp_path: Path) -> None:
+    """The truth is an input: of one element, too, the axis stays where it is false."""
+    axes = np.array([1], np.int64)
+    then = graph("t", [node("Squeeze", "x", "ax", "s")], "s")
+    keep = graph("e", CASES["nothing"][0].node, "i")
+    nodes = [node("If", "c", "y", then_branch=then, else_branch=keep)]
+    session, interpreter = loaded(of_extents(nodes, ["n", "k", 4], ax=axes), tmp_path / "m.onnx")
+    for choice in (True, False):
+        feeds = {"x": np.ones((2, 1, 4), np.float32), "c": np.array(choice)}
+        (expected,) = session.run(None, feeds)
+        np.testing.assert_array_equal(interpreter.run(feeds)["y"], expected)
+
+
 def test_a_branch_that_does_not_take_the_extents_is_refused_when_it_is_chosen(
     tmp_path: Path,
 ) -> None:

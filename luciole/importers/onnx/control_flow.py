@@ -14,9 +14,14 @@ from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.node import Node
 from luciole.importers.onnx.rules import rule
 from luciole.ir import Value
+from luciole.ir.ops.cast import Cast
+from luciole.ir.ops.comparisons import Equal
 from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.control_flow import If
+from luciole.ir.ops.gather import Gather
 from luciole.ir.ops.pack import Pack
+from luciole.ir.ops.reshape import Reshape
+from luciole.ir.ops.shape import Shape
 from luciole.ir.ops.squeeze import Squeeze
 from luciole.ir.ops.unpack import Unpack
 
@@ -63,11 +68,39 @@ def _squeezed(k: Building, node: Node) -> Value | None:
         return None
     if names != [last.input[0]] or names[0] not in k.nodes.scope:
         return None
-    axes = _axes_of(k, last, constants)
-    if axes is None:
+    x, axes = k.nodes.scope[names[0]], _axes_of(k, last, constants)
+    if axes is None or len(axes) != 1 or not _is_one(node[0], x, k.axis(axes[0], x)):
         return None
-    x = k.nodes.scope[names[0]]
-    return k.add(Squeeze(x, squeeze_dims=tuple(sorted(k.axis(axis, x) for axis in axes))))
+    return k.add(Squeeze(x, squeeze_dims=(k.axis(axes[0], x),)))
+
+
+def _is_one(condition: Value, x: Value, axis: int) -> bool:
+    """Return whether a condition asks if an extent of a value is 1."""
+    op = None if condition.producer is None else condition.producer.op
+    if not isinstance(op, Equal):
+        return False
+    sides = (op.operands[:2], op.operands[1::-1])
+    return any(
+        one is not None
+        and one.data is not None
+        and one.data.size == 1
+        and int(one.data.reshape(-1)[0]) == 1
+        and _is_extent(extent, x, axis)
+        for extent, one in sides
+    )
+
+
+def _is_extent(value: Value | None, x: Value, axis: int) -> bool:
+    """Return whether a number is picked of a value's extents, at an axis."""
+    op = None if value is None or value.producer is None else value.producer.op
+    if isinstance(op, Cast | Reshape | Squeeze):
+        return _is_extent(op.operands[0], x, axis)
+    if not isinstance(op, Gather) or op.operands[1] is None or op.operands[1].data is None:
+        return False
+    places = op.operands[1].data.reshape(-1)
+    shape = None if op.operands[0] is None else op.operands[0].producer
+    whole = shape is not None and isinstance(shape.op, Shape) and shape.op.operands[0] is x
+    return whole and places.size == 1 and int(places[0]) % len(x.shape) == axis
 
 
 def _axes_of(k: Building, squeeze: NodeProto, constants: Sequence[NodeProto]) -> list[int] | None:
@@ -80,10 +113,8 @@ def _axes_of(k: Building, squeeze: NodeProto, constants: Sequence[NodeProto]) ->
     if name in k.nodes.scope:
         data = k.nodes.scope[name].data
         return None if data is None else [int(n) for n in data.reshape(-1)]
-    values = {c.output[0]: c.attribute[0] for c in constants if c.op_type == "Constant"}
-    if name not in values:
-        return None
-    return [int(n) for n in numpy_helper.to_array(values[name].t).reshape(-1)]
+    made = [a for c in constants if name in c.output for a in c.attribute if a.name == "value"]
+    return [int(n) for a in made for n in numpy_helper.to_array(a.t).reshape(-1)] or None
 
 
 @rule("Loop")
