@@ -12,6 +12,7 @@ from luciole.interpreter import InputError
 from luciole.ir import Graph, Model
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.lquantizer import QuantizeError
+from luciole.lquantizer.calibration.watch import check_finite
 from tests.networks import network, random, two_inputs, value_named
 
 X = random(50, 120, 20)
@@ -24,6 +25,16 @@ def test_quantize_refuses_data_that_is_not_finite(bad: float) -> None:
     for method in ("fit", "published"):
         with pytest.raises(QuantizeError, match=r"input 'x': element \[3\] of record 77 is"):
             luciole.quantize(network(), x, method=method)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_quantize_refuses_data_of_16_bits_that_is_not_finite(bad: float) -> None:
+    """The largest number that may be is none of theirs."""
+    x = np.ones((4, 3), np.float16)
+    check_finite({"x": x})
+    x[2, 1] = bad
+    with pytest.raises(QuantizeError, match=r"input 'x': element \[1\] of record 2 is"):
+        check_finite({"x": x})
 
 
 def test_quantize_refuses_weights_that_are_not_finite() -> None:

@@ -23,8 +23,8 @@ _MOST_BYTES = 128_000_000
 """Bytes of the tensors of a batch."""
 
 
-LARGEST = 1e18
-"""Numbers beyond it have squares that float32 does not hold."""
+LARGEST = np.float32(1e18)
+"""Numbers beyond it have squares that float32 does not hold; no number of float16 is."""
 
 
 def check_finite(records: Records) -> None:
