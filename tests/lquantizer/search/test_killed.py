@@ -18,7 +18,7 @@ import pytest
 pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parents[3]
-EVALUATIONS = 30
+EVALUATIONS = 20
 MIDDLE = 8
 """Evaluations that are done when something is killed."""
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE)}
