@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from luciole.importers.onnx.model import import_proto
+from luciole.importers.onnx.modules import name_by_modules
 from luciole.importers.reader import Example
 from luciole.importers.silence import quiet, silent
-from luciole.importers.torch.names import name_by_modules
 from luciole.importers.torch.programs import checked
 from luciole.ir import LucioleError, UnsupportedError
 from luciole.ir.errors import FormatError, missing_extra
