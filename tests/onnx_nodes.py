@@ -294,7 +294,7 @@ def page(outcomes: Sequence[Outcome]) -> str:
     """The page of docs: how many pass, and a line for each operator."""
     import onnx
 
-    from luciole.importers.onnx.control_flow import MOST_STEPS
+    from luciole.importers.onnx.operators.control_flow import MOST_STEPS
 
     states = Counter(found.state for found in outcomes)
     counts = {state: states[state] for state in (PASSED, REFUSED, WRONG)}

@@ -13,15 +13,15 @@ import sys
 import tempfile
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from docs.generate import chart, times
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, ViewportSize
 
-SCHEMES = ("light", "dark")
-SIZE = {"width": 1280, "height": 860}
+SCHEMES: tuple[Literal["light"], Literal["dark"]] = ("light", "dark")
+SIZE: ViewportSize = {"width": 1280, "height": 860}
 SHOWN = chart.ASSETS / "viewer.json"
 """Texts of the viewer's page when it was photographed, without figures, which differ by machine."""
 

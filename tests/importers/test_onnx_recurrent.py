@@ -13,8 +13,8 @@ import pytest
 
 import luciole
 from luciole.exporters import to_bytes
-from luciole.importers.onnx.control_flow import MOST_STEPS
 from luciole.importers.onnx.model import from_bytes
+from luciole.importers.onnx.operators.control_flow import MOST_STEPS
 from luciole.ir import Array, UnsupportedError
 from luciole.ir.graph import all_ops
 from tests.compiler_support import built, needs_compiler, program_of

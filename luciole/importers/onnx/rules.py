@@ -1,4 +1,5 @@
-"""Turn ONNX's operators into circle's: by one function each, found in the files of this folder.
+"""Turn ONNX's operators into circle's: by one function each, found in the files of
+``operators``.
 
 Another operator means another function with ``@rule("ItsName")`` in the file of its family, and
 nothing else.
@@ -43,9 +44,9 @@ def rule(*kinds: str, domain: str = "") -> Callable[[Rule], Rule]:
 
 @cache
 def load_rules() -> None:
-    """Import every file of this folder once, so that the rules register themselves."""
-    for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
-        importlib.import_module(f"{__package__}.{module.name}")
+    """Import every file of ``operators`` once, so that the rules register themselves."""
+    for module in pkgutil.iter_modules([str(Path(__file__).parent / "operators")]):
+        importlib.import_module(f"{__package__}.operators.{module.name}")
 
 
 def find_rule(domain: str, kind: str) -> Rule | None:

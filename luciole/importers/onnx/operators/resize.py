@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.importers.onnx.building import Building
-from luciole.importers.onnx.convolution import first, last
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.node import Node
-from luciole.importers.onnx.open_resize import OpenLine, by_scales, by_size, of_mode
+from luciole.importers.onnx.operators.convolution import first, last
+from luciole.importers.onnx.operators.open_resize import OpenLine, by_scales, by_size, of_mode
+from luciole.importers.onnx.operators.shape import extents
 from luciole.importers.onnx.rules import rule
-from luciole.importers.onnx.shape import extents
 from luciole.ir import TensorType, Value
 from luciole.ir.ops.batch_matmul import BatchMatMul
 from luciole.ir.ops.concatenation import Concatenation

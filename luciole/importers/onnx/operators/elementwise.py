@@ -10,8 +10,8 @@ from luciole.importers.onnx.building import Building, numpy_type
 from luciole.importers.onnx.element_types import element_type
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.node import Node
+from luciole.importers.onnx.operators.shape import broadcast
 from luciole.importers.onnx.rules import Rule, rule
-from luciole.importers.onnx.shape import broadcast
 from luciole.ir import OPS, Op, TensorType, Value
 from luciole.ir.dtypes import PACKED
 from luciole.ir.ops import bitcast as bits

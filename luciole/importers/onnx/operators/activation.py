@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from luciole.importers.onnx.building import Building
-from luciole.importers.onnx.elementwise import FLOATS
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.node import Node
+from luciole.importers.onnx.operators.elementwise import FLOATS
 from luciole.importers.onnx.rules import rule
 from luciole.ir import TensorType, Value
 from luciole.ir.ops import activations

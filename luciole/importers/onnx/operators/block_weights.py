@@ -9,8 +9,8 @@ from luciole.importers.onnx.building import Building
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.hybrid_nodes import MICROSOFT
 from luciole.importers.onnx.node import Node
+from luciole.importers.onnx.operators.shape import padded
 from luciole.importers.onnx.rules import rule, standard
-from luciole.importers.onnx.shape import padded
 from luciole.ir import Array, TensorType, Value
 from luciole.ir.ops import elementwise_binary as binary
 from luciole.ir.ops.fully_connected import FullyConnected

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.importers.onnx.building import Building, codes_of, numpy_type
-from luciole.importers.onnx.control_flow import joined
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.node import Node
+from luciole.importers.onnx.operators.control_flow import joined
 from luciole.importers.onnx.rules import rule
 from luciole.ir import TensorType, Value
 from luciole.ir.ops.broadcast import BroadcastArgs, BroadcastTo

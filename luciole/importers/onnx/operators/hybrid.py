@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from luciole.importers.onnx.building import Building
-from luciole.importers.onnx.convolution import convolved
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.hybrid_nodes import MICROSOFT, OURS
-from luciole.importers.onnx.matrix import matmul
 from luciole.importers.onnx.node import Node
-from luciole.importers.onnx.recurrent import recurrent
+from luciole.importers.onnx.operators.convolution import convolved
+from luciole.importers.onnx.operators.matrix import matmul
+from luciole.importers.onnx.operators.recurrent import recurrent
 from luciole.importers.onnx.rules import Results, rule
 from luciole.importers.onnx.windows import windows_of
 from luciole.ir import Array, TensorType, Value

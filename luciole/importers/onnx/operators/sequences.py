@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from luciole.importers.onnx.building import Building
-from luciole.importers.onnx.control_flow import joined
 from luciole.importers.onnx.errors import RefusedError
-from luciole.importers.onnx.shape import extents, with_axes
+from luciole.importers.onnx.operators.control_flow import joined
+from luciole.importers.onnx.operators.shape import extents, with_axes
 from luciole.ir import TensorType, Value
 from luciole.ir.ops.comparisons import Less
 from luciole.ir.ops.concatenation import Concatenation

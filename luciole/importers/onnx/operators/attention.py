@@ -8,13 +8,13 @@ import numpy as np
 
 from luciole.importers.onnx.building import Building
 from luciole.importers.onnx.errors import RefusedError
-from luciole.importers.onnx.hybrid import Weights, hybrid
 from luciole.importers.onnx.hybrid_nodes import MICROSOFT, OURS
-from luciole.importers.onnx.matrix import matmul
 from luciole.importers.onnx.node import Node
-from luciole.importers.onnx.quantization import dequantize
+from luciole.importers.onnx.operators.hybrid import Weights, hybrid
+from luciole.importers.onnx.operators.matrix import matmul
+from luciole.importers.onnx.operators.quantization import dequantize
+from luciole.importers.onnx.operators.shape import with_axes
 from luciole.importers.onnx.rules import rule, standard
-from luciole.importers.onnx.shape import with_axes
 from luciole.ir import TensorType, Value
 from luciole.ir.ops import elementwise_binary as binary
 

@@ -14,13 +14,13 @@ from itertools import pairwise
 import numpy as np
 
 from luciole.importers.onnx.building import Building
-from luciole.importers.onnx.control_flow import MOST_STEPS, joined, packed, slices
 from luciole.importers.onnx.errors import RefusedError
-from luciole.importers.onnx.matrix import matmul
 from luciole.importers.onnx.node import Node
+from luciole.importers.onnx.operators.control_flow import MOST_STEPS, joined, packed, slices
+from luciole.importers.onnx.operators.matrix import matmul
+from luciole.importers.onnx.operators.sequences import repeated, zeros
+from luciole.importers.onnx.operators.shape import with_axes, without_axes
 from luciole.importers.onnx.rules import rule
-from luciole.importers.onnx.sequences import repeated, zeros
-from luciole.importers.onnx.shape import with_axes, without_axes
 from luciole.ir import Op, TensorType, Value
 from luciole.ir.ops import activations, elementwise_unary, leaky_relu
 from luciole.ir.ops import elementwise_binary as binary

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from luciole.importers.onnx.building import Building
-from luciole.importers.onnx.control_flow import joined
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.node import Node
+from luciole.importers.onnx.operators.control_flow import joined
+from luciole.importers.onnx.operators.shape import extents, padded, with_axes, without_axes
 from luciole.importers.onnx.rules import rule
-from luciole.importers.onnx.shape import extents, padded, with_axes, without_axes
 from luciole.importers.onnx.windows import Windows, windows_of
 from luciole.ir import Shape, TensorType, Value
 from luciole.ir.ops.concatenation import Concatenation

@@ -9,7 +9,7 @@ import numpy as np
 
 from luciole.importers.onnx.building import Building
 from luciole.importers.onnx.errors import RefusedError
-from luciole.importers.onnx.shape import extents, with_axes
+from luciole.importers.onnx.operators.shape import extents, with_axes
 from luciole.ir import TensorType, Value
 from luciole.ir.ops.elementwise_binary import Add, Div, Maximum, Minimum, Mul, Sub
 from luciole.ir.ops.elementwise_unary import Ceil, Floor

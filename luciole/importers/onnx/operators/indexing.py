@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from luciole.importers.onnx.building import Building
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.node import Node
+from luciole.importers.onnx.operators.shape import extents as extents_of
 from luciole.importers.onnx.rules import rule
-from luciole.importers.onnx.shape import extents as extents_of
 from luciole.ir import Op, TensorType, Value
 from luciole.ir.ops import comparisons, unsorted_segment
 from luciole.ir.ops import elementwise_binary as binary

@@ -5,11 +5,11 @@ again, which becomes one operator on integers.
 from __future__ import annotations
 
 from luciole.importers.onnx.building import Building
-from luciole.importers.onnx.convolution import convolved, first, last
 from luciole.importers.onnx.hybrid_nodes import MICROSOFT
-from luciole.importers.onnx.matrix import matmul
 from luciole.importers.onnx.node import Node
-from luciole.importers.onnx.quantization import (
+from luciole.importers.onnx.operators.convolution import convolved, first, last
+from luciole.importers.onnx.operators.matrix import matmul
+from luciole.importers.onnx.operators.quantization import (
     dequantize,
     dequantize_linear,
     quantize,

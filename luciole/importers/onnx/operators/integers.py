@@ -9,12 +9,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from luciole.importers.onnx.building import Building
-from luciole.importers.onnx.convolution import convolved
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.hybrid_nodes import MICROSOFT
-from luciole.importers.onnx.matrix import matmul
 from luciole.importers.onnx.node import Node
-from luciole.importers.onnx.quantization import along
+from luciole.importers.onnx.operators.convolution import convolved
+from luciole.importers.onnx.operators.matrix import matmul
+from luciole.importers.onnx.operators.quantization import along
 from luciole.importers.onnx.rules import rule
 from luciole.importers.onnx.windows import windows_of
 from luciole.ir import TensorType, Value

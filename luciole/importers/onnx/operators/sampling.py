@@ -8,9 +8,9 @@ import math
 import numpy as np
 
 from luciole.importers.onnx.building import Building
-from luciole.importers.onnx.convolution import first
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.node import Node
+from luciole.importers.onnx.operators.convolution import first
 from luciole.importers.onnx.rules import rule
 from luciole.ir import TensorType, Value
 from luciole.ir.ops import comparisons, logical

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.importers.onnx.building import Building, is_single
-from luciole.importers.onnx.convolution import first, last, lifted, lowered
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.node import Node
+from luciole.importers.onnx.operators.convolution import first, last, lifted, lowered
+from luciole.importers.onnx.operators.shape import padded
 from luciole.importers.onnx.rules import rule
-from luciole.importers.onnx.shape import padded
 from luciole.importers.onnx.windows import Windows, windows_of
 from luciole.ir import TensorType, Value
 from luciole.ir.dtypes import integer_range

@@ -7,8 +7,8 @@ import numpy as np
 from luciole.importers.onnx.building import Building
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.node import Node
+from luciole.importers.onnx.operators.shape import attribute_or_operand
 from luciole.importers.onnx.rules import rule
-from luciole.importers.onnx.shape import attribute_or_operand
 from luciole.ir import OPS, Op, TensorType, Value
 from luciole.ir.ops import elementwise_binary as binary
 from luciole.ir.ops import elementwise_unary as unary

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from luciole.importers.onnx.building import Building
-from luciole.importers.onnx.convolution import first, last
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.node import Node
+from luciole.importers.onnx.operators.convolution import first, last
 from luciole.importers.onnx.rules import rule
 from luciole.ir import Value
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected

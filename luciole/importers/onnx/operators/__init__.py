@@ -1,0 +1,1 @@
+"""Rules for ONNX's operators, a file for each family."""
