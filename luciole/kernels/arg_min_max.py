@@ -100,12 +100,12 @@ def _build(op: ArgMax | ArgMin, context: Context) -> NativeStep | None:
     if not op.dimension.is_constant or not x.size or x.dtype not in KINDS:
         return None
     axis = integers(dimension, "dimension", 1)[0] % x.ndim
-    inner = prod(x.shape[axis + 1 :])
+    outer, inner = prod(x.shape[:axis]), prod(x.shape[axis + 1 :])
     memory, kind = Memory(), KINDS[x.dtype]
     record = LinesRecord(
-        y=reach(y, y.nbytes),
+        y=reach(y, y.itemsize * outer * inner),
         x=reach(x, x.nbytes),
-        outer=prod(x.shape[:axis]),
+        outer=outer,
         inner=inner,
         count=x.shape[axis],
         never=-np.inf if isinstance(op, ArgMax) else np.inf,

@@ -105,16 +105,17 @@ def _as_they_come(params: Array, indices: Array, y: Array, along: int, batch: in
     outer, n = params.shape[:along], params.shape[along]
     memory, wrong = Memory(), np.zeros(1, np.int64)
     memory.arrays.append(wrong)
-    batches = prod(outer[:batch])
+    batches, blocks, count = prod(outer[:batch]), prod(outer[batch:]), prod(indices.shape[batch:])
+    size = params.itemsize * prod(params.shape[along + 1 :])
     record = GatherRecord(
-        y=reach(y, y.nbytes),
+        y=reach(y, batches * blocks * count * size),
         x=reach(params, params.nbytes),
-        indices=reach(indices, indices.nbytes),
+        indices=reach(indices, indices.itemsize * batches * count),
         batches=batches,
-        blocks=prod(outer[batch:]),
+        blocks=blocks,
         extent=n,
-        count=prod(indices.shape[batch:]),
-        size=params.itemsize * prod(params.shape[along + 1 :]),
+        count=count,
+        size=size,
         wrong=wrong.ctypes.data,
     )
 

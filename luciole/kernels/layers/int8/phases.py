@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array
 from luciole.ir.rules import padding_before
+from luciole.kernels.core.errors import ExecutionError
 from luciole.kernels.layers.geometry.spans import Axis
 from luciole.kernels.layers.int8.byte_layer import Side
 from luciole.schema.enums import Padding
@@ -50,7 +51,11 @@ class Phase:
 def phases(
     x: Array, filter: Array, y: Array, stride: tuple[int, int], padding: Padding
 ) -> list[Phase]:
-    """Cut the result of a filter [o, height, width, depth] over NHWC images into phases."""
+    """Cut the result of a filter [o, height, width, depth] over NHWC images into phases. Raises
+    ExecutionError for images of another depth, beyond which kernels would read.
+    """
+    if x.shape[3] != filter.shape[3]:
+        raise ExecutionError(f"a filter of depth {filter.shape[3]} over {x.shape[3]} channels")
     rows, columns = (
         _halves(*sizes, padding)
         for sizes in zip(x.shape[1:3], y.shape[1:3], filter.shape[1:3], stride, strict=True)
