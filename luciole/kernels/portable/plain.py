@@ -39,7 +39,7 @@ TESTS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal",
 """Functions whose result is a truth."""
 
 SINGLES = {
-    "sign": "({type})(({x} > 0) - ({x} < 0))",
+    "sign": "{x} > 0 ? ({type})1 : {x} < 0 ? ({type})-1 : {x} == 0 ? ({type})0 : {x}",  # NaN stays
     "negative": "({type})(({wide})0 - ({wide}){x})",
     "size": "{x} < 0 ? ({type})(({wide})0 - ({wide}){x}) : {x}",
     "square": "({type})(({wide}){x} * ({wide}){x})",

@@ -85,7 +85,7 @@ def test_parse_refuses_other_texts(text: str) -> None:
     [
         ("levels:w5a4", "weight bits are 5: 1 to 4 are possible"),
         ("even:w2a9", "input bits are 9: 1 to 8 are possible"),
-        ("int:w1a8", "integers have 1 bits: 2 to 16 are possible"),
+        ("uint:w1a8", "integers have 1 bits: 2 to 16 are possible"),
         ("weights:int32", "integers have 32 bits"),
         ("dynamic:int4/32", "weights of blocks are decoded"),
         ("minifloat:1,4", "the exponent has 1 bits, 2 to 7 are possible"),
