@@ -116,7 +116,7 @@ def _as_they_come(params: Array, indices: Array, y: Array, along: int, batch: in
         extent=n,
         count=count,
         size=size,
-        wrong=wrong.ctypes.data,
+        wrong=reach(wrong, wrong.nbytes),
     )
 
     def check() -> None:

@@ -174,5 +174,5 @@ def test_check_records_refuses_what_does_not_fit(records: dict[str, Array], sent
 
 
 def test_run_records_refuses_another_type() -> None:
-    with pytest.raises(InputError, match="Got value of type float64 but expected type float32"):
-        list(run_records(Interpreter(network()), {"x": X.astype(np.float64)}))
+    with pytest.raises(InputError, match="Got value of type int64 but expected type float32"):
+        list(run_records(Interpreter(network()), {"x": X.astype(np.int64)}))
