@@ -50,15 +50,17 @@ MOST_PICKED = 4096
 
 
 @native(Gather, *ANY)
-def build(op: Gather, context: Context) -> NativeStep:
-    """Copy one slice for each index: of few indices that are known when the model is loaded, and
-    right, as jobs; else as they come.
+def build(op: Gather, context: Context) -> NativeStep | None:
+    """Copy one slice for each index: of few indices that are known when the model is loaded as
+    jobs, else as they come. The reference refuses those that are known to be wrong.
     """
     params, indices = context.pair
     along, batch = places(op, params.ndim, indices.ndim)
     n = params.shape[along]
     fits = not indices.size or bool(indices.min() >= 0 and indices.max() < n)
-    if not op.indices.is_constant or batch or indices.size > MOST_PICKED or not fits:
+    if op.indices.is_constant and not fits:
+        return None
+    if not op.indices.is_constant or batch or indices.size > MOST_PICKED:
         return _as_they_come(params, indices, context.results[0], along, batch)
     rows = np.moveaxis(params, along, 0)
     shape = (*params.shape[:along], indices.size, *params.shape[along + 1 :])

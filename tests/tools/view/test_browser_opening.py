@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import FileChooser, expect
 
 import luciole
 from luciole.drawing.blobs import Blobs
@@ -60,12 +60,25 @@ def captions(here: Visit) -> list[str]:
 
 
 def choose(here: Visit, keys: str, path: Path) -> None:
-    """Choose a file with keys alone, on the page that has the focus."""
+    """Choose a file with keys alone, on the page that has the focus. A browser on a busy machine
+    opens no dialog while it closes the last one: keys are pressed again.
+    """
     here.page.bring_to_front()
     here.page.wait_for_function("document.hasFocus()")
-    with here.page.expect_file_chooser() as chooser:
+    choosers: list[FileChooser] = []
+
+    def keep(chooser: FileChooser) -> None:
+        choosers.append(chooser)
+
+    here.page.once("filechooser", keep)
+    for _ in range(6):
         here.page.keyboard.press(keys)
-    chooser.value.set_files(path)
+        for _ in range(50):
+            if choosers:
+                choosers[0].set_files(path)
+                return
+            here.page.wait_for_timeout(100)
+    raise AssertionError(f"{keys} opens no dialog")
 
 
 def test_a_second_file_is_dropped_to_compare_and_its_layers_are_paired(
