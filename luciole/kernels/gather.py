@@ -52,13 +52,14 @@ MOST_PICKED = 4096
 @native(Gather, *ANY)
 def build(op: Gather, context: Context) -> NativeStep | None:
     """Copy one slice for each index: of few indices that are known when the model is loaded as
-    jobs, else as they come. The reference refuses those that are known to be wrong.
+    jobs, else as they come. The reference refuses those that are known to be wrong, as all are
+    where there is nothing to pick.
     """
     params, indices = context.pair
     along, batch = places(op, params.ndim, indices.ndim)
     n = params.shape[along]
     fits = not indices.size or bool(indices.min() >= 0 and indices.max() < n)
-    if op.indices.is_constant and not fits:
+    if (op.indices.is_constant and not fits) or (indices.size and not n):
         return None
     if not op.indices.is_constant or batch or indices.size > MOST_PICKED:
         return _as_they_come(params, indices, context.results[0], along, batch)
