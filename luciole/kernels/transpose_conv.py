@@ -19,6 +19,7 @@ from luciole.kernels.core.registry import native, reads, reference
 from luciole.kernels.layers.floats.layer import Arrays, FloatLayer, Geometry, misfit
 from luciole.kernels.layers.geometry.spans import Axis
 from luciole.kernels.layers.int8.layer import IntegerLayer
+from luciole.kernels.layers.int8.phases import Phase
 from luciole.kernels.layers.int8.phases import phases as byte_phases
 from luciole.kernels.layers.int8.rescale import BYTES, SHORTS, SIGNATURES, Rescaling, centred
 from luciole.kernels.layers.int16.layer import ShortLayer, way_of_convolution
@@ -115,16 +116,28 @@ def build(op: TransposeConv, context: Context) -> Built:
     return phases(arrays, (op.stride_h, op.stride_w), op.padding, op.activation)
 
 
-@native(TransposeConv, *_filter_first(BYTES))
-def build_integer(op: TransposeConv, context: Context) -> Built:
-    """Copy the images with padding, then run phases as convolutions of bytes."""
+def _cut(
+    op: TransposeConv, context: Context
+) -> tuple[Arrays, Rescaling, list[Phase]] | Declined | None:
+    """Return the arrays of an operator on integers, how its sums are rescaled, and its phases;
+    Declined or None where no kernel can be built.
+    """
     arrays, to = _arrays(op, context), accepted(_rescaling, op)
     if arrays is None or isinstance(arrays, Declined):
         return arrays
     if isinstance(to, Declined):
         return to
-    x, filter, bias, y = arrays
-    cut = byte_phases(x, filter, y, (op.stride_h, op.stride_w), op.padding)
+    stride = (op.stride_h, op.stride_w)
+    return arrays, to, byte_phases(arrays.x, arrays.weights, arrays.y, stride, op.padding)
+
+
+@native(TransposeConv, *_filter_first(BYTES))
+def build_integer(op: TransposeConv, context: Context) -> Built:
+    """Copy the images with padding, then run phases as convolutions of bytes."""
+    known = _cut(op, context)
+    if known is None or isinstance(known, Declined):
+        return known
+    (x, filter, bias, y), to, cut = known
     layer = IntegerLayer(cut[0].rows, cut[0].columns, x, y, to=to)
     return layer.in_phases(cut, filter[None], bias)
 
@@ -132,13 +145,10 @@ def build_integer(op: TransposeConv, context: Context) -> Built:
 @native(TransposeConv, *_filter_first(SHORTS))
 def build_short(op: TransposeConv, context: Context) -> Built:
     """Copy images of 16 bits with padding, then run phases as convolutions."""
-    arrays, to = _arrays(op, context), accepted(_rescaling, op)
-    if arrays is None or isinstance(arrays, Declined):
-        return arrays
-    if isinstance(to, Declined):
-        return to
-    x, filter, bias, y = arrays
-    cut = byte_phases(x, filter, y, (op.stride_h, op.stride_w), op.padding)
+    known = _cut(op, context)
+    if known is None or isinstance(known, Declined):
+        return known
+    (x, filter, bias, y), to, cut = known
     bias_type = op.quantized_bias_type if op.bias is None else op.bias.dtype
     sides, scaling = (cut[0].rows, cut[0].columns), way_of_convolution(to, bias_type)
     return ShortLayer.of(sides, x, y, to, scaling).in_phases(cut, filter[None], bias)
