@@ -89,6 +89,17 @@ def test_weights_read_as_the_numbers_that_layers_multiply_with() -> None:
         np.testing.assert_allclose(weights.values(), decoded.values(), rtol=1e-6)
 
 
+def test_onnx_files_hold_the_integers_that_codes_stand_for() -> None:
+    runtime = pytest.importorskip("onnxruntime")
+    model = made("int8", **EVERY)
+    session = runtime.InferenceSession(to_bytes(model, "onnx"))
+    ours = luciole.Interpreter(model)
+    for one in records(images(), 8, seed=4)["x"]:
+        (theirs,) = session.run(None, {session.get_inputs()[0].name: one[None]})
+        (expected,) = ours.run({"x": one[None]}).values()
+        np.testing.assert_allclose(theirs, expected, atol=1.01 / 256)
+
+
 def test_more_bits_are_closer() -> None:
     model = images()
     x = records(model, 64, seed=8)
