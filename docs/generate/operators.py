@@ -156,7 +156,11 @@ def _listed(types: set[str], every: Iterable[TensorType] = registry.ANY, word: s
     for data, _, of in sorted(text.partition(" x ") for text in types):
         weights[data] += [of] if of else []
     alone = sorted(text for text in types if " x " not in text)
-    return ", ".join([*alone, *(f"{data} x {'/'.join(of)}" for data, of in weights.items() if of)])
+    data_of: dict[str, list[str]] = defaultdict(list)
+    for data, of in weights.items():
+        data_of["/".join(of)] += [data] if of else []
+    pairs = (f"{'/'.join(data)} x {of}" for of, data in data_of.items() if data)
+    return ", ".join([*alone, *pairs])
 
 
 def _type(signature: tuple[TensorType, ...]) -> str:

@@ -30,18 +30,34 @@ _WIDTH = re.compile(
 
 _WORDS = re.compile(r"^#ifndef LUC_WORDS\n#define LUC_WORDS 1\n#endif$", re.M)
 
+KINDS_FILE = "codes.h"
+"""The header that says the types of kinds."""
+
+LIKE = {
+    "uint8": "int8",
+    "int16": "int8",
+    "int16_long": "int16",
+    "int16_by_int8": "int16_long",
+    "int16_bias_int32": "int16",
+}
+"""Kinds of quantization, and the kind whose text one has where it has none of its own."""
+
+_KIND_TYPE = re.compile(r"\bluc_(?:code|right|sum|bias)_\w+")
+
 
 @dataclass(frozen=True, eq=False)
 class Piece:
     """A function, a struct, a macro or constants, with the comment above: what it defines, and all
     names of ours in it. Those of structs begin with ``struct``, as functions may be called alike.
-    ``source`` is where it comes from, below ``luciole/kernels``.
+    ``source`` is where it comes from, below ``luciole/kernels``; ``template`` is the text in which
+    types of kinds have their names, see ``c/codes.h``.
     """
 
     text: str
     defines: frozenset[str]
     uses: frozenset[str]
     source: str
+    template: str
 
 
 @dataclass(frozen=True)
@@ -81,7 +97,7 @@ def _headers() -> Iterator[tuple[str, str]]:
     """Yield the headers' names and contents, in the order of their names."""
     folder = files("luciole.kernels").joinpath("c")
     for path in sorted(folder.iterdir(), key=lambda p: p.name):
-        if path.name.endswith(".h"):
+        if path.name.endswith(".h") and path.name != KINDS_FILE:
             yield f"c/{path.name}", path.read_text(encoding="utf-8")
 
 
@@ -100,7 +116,33 @@ def _split(text: str, header: str) -> Iterator[Piece]:
 
 
 def _piece(block: str, source: str) -> Piece:
-    return Piece(block, frozenset(_defined(block)), frozenset(_names(block)), source)
+    """Make a piece of a text, with types of kinds as C's own."""
+    text = _KIND_TYPE.sub(lambda name: _kind_types().get(name[0], name[0]), block)
+    return Piece(text, frozenset(_defined(text)), frozenset(_names(text)), source, block)
+
+
+@cache
+def _kind_types() -> dict[str, str]:
+    """Read the types of kinds by their names."""
+    text = files("luciole.kernels").joinpath("c", KINDS_FILE).read_text(encoding="utf-8")
+    return {name: ctype for ctype, name in re.findall(r"^typedef (\w+) (luc_\w+);", text, re.M)}
+
+
+@cache
+def _of_kind(name: str, words: int) -> Piece | None:
+    """Return the piece of a name that ends with a kind: that of the kind which it is like, with
+    the kind's name in place of the other's.
+    """
+    kind = next((kind for kind in LIKE if name.endswith(f"_{kind}")), None)
+    if kind is None:
+        return None
+    like, stem = kind, name.removesuffix(kind)
+    while like in LIKE:
+        like = LIKE[like]
+        piece = pieces(words).get(stem + like) or _printed(stem + like)
+        if piece is not None:
+            return _piece(re.sub(rf"_{like}\b", f"_{kind}", piece.template), piece.source)
+    return None
 
 
 _PRINTERS = (
@@ -138,20 +180,22 @@ def needed(functions: Iterable[str], words: int = 1) -> list[Piece]:
     """List the pieces that functions are made of, each behind the pieces that it uses."""
     order: dict[Piece, None] = {}
     for function in functions:
-        _visit(function, pieces(words), order, ())
+        _visit(function, words, order, ())
     return list(order)
 
 
-def _visit(
-    name: str, known: Mapping[str, Piece], order: dict[Piece, None], path: tuple[str, ...]
-) -> None:
-    piece = known.get(name) or _printed(name)
+def _find(name: str, words: int = 1) -> Piece | None:
+    return pieces(words).get(name) or _printed(name) or _of_kind(name, words)
+
+
+def _visit(name: str, words: int, order: dict[Piece, None], path: tuple[str, ...]) -> None:
+    piece = _find(name, words)
     if piece is None:
         raise LucioleError(f"there is no C function {name} (behind {' > '.join(path) or 'a call'})")
     if piece in order or name in path:
         return
     for used in sorted(piece.uses - piece.defines):
-        _visit(used, known, order, (*path, name))
+        _visit(used, words, order, (*path, name))
     order[piece] = None
 
 
@@ -165,7 +209,7 @@ def struct_fields(function: str) -> tuple[StructField, ...]:
 
 
 def _struct(function: str) -> str:
-    piece = pieces().get(f"struct {function}") or _printed(f"struct {function}")
+    piece = _find(f"struct {function}")
     if piece is None:
         raise LucioleError(f"there is no struct {function}")
     return piece.text

@@ -23,7 +23,7 @@ from luciole.kernels.layers.int16.layer import ShortLayer, way_of_convolution
 from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
 from luciole.kernels.portable.hybrid import BY_BYTES, hybrid_calls
 from luciole.kernels.portable.images import cut_off, windows_of
-from luciole.kernels.portable.integers import INT8_BY_4, INT8S, rescaled
+from luciole.kernels.portable.integers import INT8_BY_4, INT8S, INT16S, rescaled
 
 
 @reference(Conv2D, TensorType.FLOAT32)
@@ -182,13 +182,14 @@ def _fields(op: Conv2D) -> dict[str, Field]:
     return {**windows, "depth": depth}
 
 
-@portable(Conv2D, *INT8S, *INT8_BY_4)
+@portable(Conv2D, *INT8S, *INT8_BY_4, *INT16S)
 def integer_in_c(op: Conv2D, context: PortableContext) -> list[CCall]:
-    """Call the convolution of bytes."""
+    """Call the convolution of integers."""
     weights, bias = context.constant(op.filter), context.optional(op.bias)
-    fields = _fields(op) | rescaled(_rescaling(op), weights, bias, (1, 2, 3))
+    to = _rescaling(op)
+    kind, scaled = rescaled(to, weights, bias, (1, 2, 3), wide=to.is_wide(_bias_type(op)))
     scratch = 16 * -(-element_count(op.filter.dims[1:]) // 4)
-    return [CCall("luc_conv_2d_int8", fields, (op.input,), op.results, scratch)]
+    return [CCall(f"luc_conv_2d_{kind}", _fields(op) | scaled, (op.input,), op.results, scratch)]
 
 
 @portable(Conv2D, TensorType.FLOAT32)

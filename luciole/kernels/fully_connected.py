@@ -29,7 +29,7 @@ from luciole.kernels.portable.calls import CCall, Field, PortableContext, portab
 from luciole.kernels.portable.floats import activated, as_limits
 from luciole.kernels.portable.hybrid import BY_BYTES, hybrid_calls
 from luciole.kernels.portable.images import cut_off, windows_of
-from luciole.kernels.portable.integers import INT8_BY_4, INT8S, check_sums
+from luciole.kernels.portable.integers import INT8_BY_4, INT8S, INT16S, check_sums, kind_of
 from luciole.schema.enums import (
     FullyConnectedOptionsWeightsFormat,
     Padding,
@@ -232,6 +232,18 @@ def _in_integers(factors: Array, largest: int) -> dict[str, Field]:
     up = max(0, min(31 - largest.bit_length(), 31 + int(shifts.min(initial=0))))
     bits = up - 1 - shifts
     return {"multipliers": multipliers, "bits": np.where(bits <= 30, bits, 0), "up": up}
+
+
+@portable(FullyConnected, *INT16S)
+def short_in_c(op: FullyConnected, context: PortableContext) -> list[CCall]:
+    """Call the layer of halfwords."""
+    to, weights, bias = _rescaling(op), context.constant(op.weights), context.optional(op.bias)
+    kind, (least, most) = kind_of(to, weights, bias, (1,), wide=True), to.limits
+    factors = np.array(np.broadcast_to(to.factors, len(weights)), np.float64)
+    fields = _fields(op, context) | {"bias": bias, "factors": factors}
+    fields |= {"least": least, "most": most}
+    scratch = 8 * -(-op.weights.dims[1] // 4)
+    return [CCall(f"luc_fully_connected_{kind}", fields, (op.input,), op.results, scratch)]
 
 
 @portable(FullyConnected, TensorType.FLOAT32)

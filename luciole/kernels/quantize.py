@@ -14,9 +14,9 @@ from luciole.kernels.core.contract import Built, Context
 from luciole.kernels.core.reasons import UNFIT, Declined, accepted
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import conversions, lookups, scaling
-from luciole.kernels.elements.scaling import Scaling
-from luciole.kernels.portable.calls import CCall, PortableContext, portable
-from luciole.kernels.portable.integers import check_grid, tabulate
+from luciole.kernels.elements.scaling import Scaling, scaling_in_c
+from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
+from luciole.kernels.portable.integers import check_grid, limits_of, tabulate, tabulated
 
 TYPES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
@@ -121,17 +121,36 @@ def _single(value: Value) -> tuple[float, int] | Declined:
 
 
 tabulate(Dequantize, TensorType.INT8, TensorType.UINT8)
-tabulate(Quantize, TensorType.INT8, TensorType.UINT8)
+
+
+@portable(Dequantize, TensorType.INT16)
+def dequantize_in_c(op: Dequantize, context: PortableContext) -> list[CCall]:
+    """Call the function that makes halfwords floats."""
+    del context
+    scale, zero = per_tensor(op.input, "the input")
+    check_grid((zero,), (0, 0), TensorType.INT16)
+    fields: dict[str, Field] = {"count": element_count(op.input.dims), "scale": float(scale)}
+    return [CCall("luc_dequantize_int16", {**fields, "zero": zero}, (op.input,), op.results)]
+
+
+@portable(Quantize, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+def requantize_in_c(op: Quantize, context: PortableContext) -> list[CCall]:
+    """Look bytes up that become bytes, and scale all others."""
+    if {op.input.dtype, op.output.dtype} <= {TensorType.INT8, TensorType.UINT8}:
+        return list(tabulated(op, context))
+    return [scaling_in_c(between_grids(op), op.input, op.output)]
 
 
 @portable(Quantize, TensorType.FLOAT32)
 def quantize_in_c(op: Quantize, context: PortableContext) -> list[CCall]:
-    """Call the function that rounds floats to bytes."""
+    """Call the function that rounds floats to integers."""
     del context
-    if op.output.dtype != TensorType.INT8:
-        raise UnsupportedError(f"floats to {op.output.dtype.name} have no C form")
+    dtype = op.output.dtype
+    if dtype not in (TensorType.INT8, TensorType.INT16):
+        raise UnsupportedError(f"floats to {dtype.name} have no C form")
     scale, zero = per_tensor(op.output, "the result")
-    check_grid((zero,), (-128, 127))
-    count = element_count(op.input.dims)
-    fields = {"count": count, "scale": float(scale), "zero": zero}
-    return [CCall("luc_quantize_int8", fields, (op.input,), op.results)]
+    least, most = limits_of(dtype)
+    check_grid((zero,), (least, most), dtype)
+    fields: dict[str, Field] = {"count": element_count(op.input.dims), "scale": float(scale)}
+    fields |= {"zero": zero, "least": least, "most": most}
+    return [CCall(f"luc_quantize_{dtype.name.lower()}", fields, (op.input,), op.results)]

@@ -215,7 +215,15 @@ def nearest_in_c(op: ResizeNearestNeighbor, context: PortableContext) -> list[CC
     return [pick(x, y, [np.arange(x.dims[0]), rows, columns, np.arange(x.dims[3])])]
 
 
-@portable(ResizeBilinear, TensorType.FLOAT32, TensorType.INT8)
+_MIXED = {
+    TensorType.FLOAT32: "float",
+    TensorType.INT8: "int8",
+    TensorType.INT16: "int16_long",
+}
+"""Kinds of functions that mix elements of a type."""
+
+
+@portable(ResizeBilinear, *_MIXED)
 def bilinear_in_c(op: ResizeBilinear, context: PortableContext) -> list[CCall]:
     """Mix pixels by tables of rows and columns, with the shares of the reference."""
     del context
@@ -227,5 +235,4 @@ def bilinear_in_c(op: ResizeBilinear, context: PortableContext) -> list[CCall]:
     for name, axis in (("row", 1), ("column", 2)):
         lower, upper, part = (_between if is_float else _steps)(op, x.dims[axis], y.dims[axis])
         fields |= {f"{name}_lower": lower, f"{name}_upper": upper, f"{name}_part": part}
-    function = "luc_resize_bilinear_float" if is_float else "luc_resize_bilinear_int8"
-    return [CCall(function, fields, (x,), (y,))]
+    return [CCall(f"luc_resize_bilinear_{_MIXED[x.dtype]}", fields, (x,), (y,))]

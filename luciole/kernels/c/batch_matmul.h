@@ -50,20 +50,21 @@ struct luc_batch_matmul_int8 {
     int32_t most;
 };
 
-static void luc_batch_matmul_int8(const struct luc_batch_matmul_int8 *op, const int8_t *x, const int8_t *y,
-                                  int8_t *z)
+static void luc_batch_matmul_int8(const struct luc_batch_matmul_int8 *op, const luc_code_int8 *x,
+                                  const luc_right_int8 *y, luc_code_int8 *z)
 {
     const struct luc_matrices *m = &op->matrices;
     for (uint32_t b = 0; b < m->batches; b++)
         for (uint32_t i = 0; i < m->rows; i++)
             for (uint32_t j = 0; j < m->columns; j++) {
-                const int8_t *left = x + m->x_places[b] + i * m->x_row;
-                const int8_t *right = y + m->y_places[b] + j * m->y_column;
-                int32_t sum = 0;
+                const luc_code_int8 *left = x + m->x_places[b] + i * m->x_row;
+                const luc_right_int8 *right = y + m->y_places[b] + j * m->y_column;
+                luc_sum_int8 sum = 0;
+                int32_t steps;
                 for (uint32_t k = 0; k < m->depth; k++)
-                    sum += (left[k * m->x_depth] - op->x_zero) * (right[k * m->y_depth] - op->y_zero);
-                sum = luc_scaled(sum, op->multiplier, op->shift);
-                *z++ = luc_byte(sum, op->result_zero, op->least, op->most);
+                    sum += (luc_sum_int8)(left[k * m->x_depth] - op->x_zero) * (right[k * m->y_depth] - op->y_zero);
+                steps = luc_rescaled_int8(sum, op->multiplier, op->shift);
+                *z++ = luc_stored_int8(steps, op->result_zero, op->least, op->most);
             }
 }
 

@@ -14,13 +14,14 @@ struct luc_conv_2d_int8 {
     int32_t least;
     int32_t most;
     const int8_t *weights;      /* [outputs][kernel_height][kernel_width][depth] */
-    const int32_t *bias;        /* [outputs], or none */
+    const luc_bias_int8 *bias;  /* [outputs], or none */
     const int32_t *multipliers; /* [outputs] */
     const int8_t *shifts;       /* [outputs] */
 };
 
 /* Lists what the taps of a window meet, less the zero point: outside of the image nothing. */
-static void luc_gather(const struct luc_conv_2d_int8 *op, const int8_t *x, int32_t number, int16_t *to)
+static void luc_gather_int8(const struct luc_conv_2d_int8 *op, const luc_code_int8 *x, int32_t number,
+                            int16_t *to)
 {
     const struct luc_windows *w = &op->windows;
     struct luc_image_window at = luc_window_at(w, number);
@@ -30,43 +31,47 @@ static void luc_gather(const struct luc_conv_2d_int8 *op, const int8_t *x, int32
     if (inside < size) memset(to, 0, 2 * (size_t)size);
     for (int32_t k = at.rows.first; k < at.rows.last; k++) {
         int32_t l = at.columns.first;
-        const int8_t *from = x + luc_pixel(w, &at, k, l) * w->channels;
+        const luc_code_int8 *from = x + luc_pixel(w, &at, k, l) * w->channels;
         int16_t *tap = to + (k * width + l) * depth;
         for (; l < at.columns.last; l++, from += step, tap += depth)
             if (depth % 4)
                 for (int32_t c = 0; c < depth; c++) tap[c] = (int16_t)(from[c] - zero);
             else
-                luc_spread(from, zero, depth, tap);
+                luc_spread_int8(from, zero, depth, tap);
     }
     if (depth % 4) luc_prepare(to, size);
 }
 
 /* An output of two windows. */
-static inline void luc_conv_bytes(const struct luc_conv_2d_int8 *op, int32_t output, int32_t first,
-                                  int32_t second, int8_t *y, int8_t *z)
+static inline void luc_conv_outputs_int8(const struct luc_conv_2d_int8 *op, int32_t output,
+                                         luc_sum_int8 first, luc_sum_int8 second, luc_code_int8 *y,
+                                         luc_code_int8 *z)
 {
-    int32_t bias = op->bias ? op->bias[output] : 0, zero = op->result_zero;
+    luc_bias_int8 bias = op->bias ? op->bias[output] : 0;
+    int32_t zero = op->result_zero;
     int32_t multiplier = op->multipliers[output], least = op->least, most = op->most;
     int shift = op->shifts[output];
-    y[output] = luc_byte(luc_scaled(first + bias, multiplier, shift), zero, least, most);
-    z[output] = luc_byte(luc_scaled(second + bias, multiplier, shift), zero, least, most);
+    y[output] = luc_stored_int8(luc_rescaled_int8(first + bias, multiplier, shift), zero, least, most);
+    z[output] = luc_stored_int8(luc_rescaled_int8(second + bias, multiplier, shift), zero, least, most);
 }
 
 /* The results of a group of filters for two windows, at `y` and `z`. */
-static void luc_conv_pair(const struct luc_conv_2d_int8 *op, const int16_t *a, const int16_t *b,
-                          int32_t size, int32_t first, int32_t end, int8_t *y, int8_t *z)
+static void luc_conv_pair_int8(const struct luc_conv_2d_int8 *op, const int16_t *a, const int16_t *b,
+                               int32_t size, int32_t first, int32_t end, luc_code_int8 *y, luc_code_int8 *z)
 {
     const int8_t *weights = op->weights + first * size;
     for (int32_t o = first; o < end; o += 2, weights += 2 * size) {
-        int32_t sums[4], other = o + 1 < end;
-        luc_dots_2x2(weights, weights + (other ? size : 0), a, b, size, sums);
-        luc_conv_bytes(op, o, sums[0], sums[2], y, z);
-        if (other) luc_conv_bytes(op, o + 1, sums[1], sums[3], y, z);
+        luc_sum_int8 sums[4];
+        int32_t other = o + 1 < end;
+        luc_dots_2x2_int8(weights, weights + (other ? size : 0), a, b, size, sums);
+        luc_conv_outputs_int8(op, o, sums[0], sums[2], y, z);
+        if (other) luc_conv_outputs_int8(op, o + 1, sums[1], sums[3], y, z);
     }
 }
 
 /* Windows are computed in pairs, of an odd number the last one with itself. */
-static void luc_conv_2d_int8(const struct luc_conv_2d_int8 *op, const int8_t *x, int8_t *y, void *scratch)
+static void luc_conv_2d_int8(const struct luc_conv_2d_int8 *op, const luc_code_int8 *x, luc_code_int8 *y,
+                             void *scratch)
 {
     const struct luc_windows *w = &op->windows;
     int32_t size = w->kernel_height * w->kernel_width * op->depth, count = luc_window_count(w);
@@ -75,10 +80,10 @@ static void luc_conv_2d_int8(const struct luc_conv_2d_int8 *op, const int8_t *x,
     for (int32_t first = 0; first < w->outputs; first += of_group, x += op->depth)
         for (int32_t k = 0; k < count; k += 2) {
             int32_t other = k + 1 < count;
-            luc_gather(op, x, k, a);
-            if (other) luc_gather(op, x, k + 1, b);
-            luc_conv_pair(op, a, other ? b : a, size, first, first + of_group, y + k * w->outputs,
-                          y + (k + other) * w->outputs);
+            luc_gather_int8(op, x, k, a);
+            if (other) luc_gather_int8(op, x, k + 1, b);
+            luc_conv_pair_int8(op, a, other ? b : a, size, first, first + of_group, y + k * w->outputs,
+                               y + (k + other) * w->outputs);
         }
 }
 

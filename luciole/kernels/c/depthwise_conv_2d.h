@@ -13,13 +13,14 @@ struct luc_depthwise_conv_2d_int8 {
     int32_t least;
     int32_t most;
     const int8_t *weights;      /* [kernel_height][kernel_width][outputs] */
-    const int32_t *bias;        /* [outputs], or none */
+    const luc_bias_int8 *bias;  /* [outputs], or none */
     const int32_t *multipliers; /* [outputs] */
     const int8_t *shifts;       /* [outputs] */
 };
 
 /* Adds one tap of four neighbouring outputs, each of a channel of its own. */
-static inline void luc_depthwise_tap(const int8_t *from, const int8_t *by, int32_t zero, int32_t sums[4])
+static inline void luc_depthwise_tap_int8(const luc_code_int8 *from, const int8_t *by, int32_t zero,
+                                          luc_sum_int8 sums[4])
 {
 #if LUC_DSP
     const uint32_t both = (-(uint32_t)zero & 0xffffu) * 0x10001u, x = luc_load(from), w = luc_load(by);
@@ -34,43 +35,54 @@ static inline void luc_depthwise_tap(const int8_t *from, const int8_t *by, int32
 #endif
 }
 
-static inline int8_t luc_depthwise_byte(const struct luc_depthwise_conv_2d_int8 *op, int32_t output,
-                                        int32_t sum)
+static inline luc_code_int8 luc_depthwise_output_int8(const struct luc_depthwise_conv_2d_int8 *op,
+                                                      int32_t output, luc_sum_int8 sum)
 {
-    if (op->bias) sum += op->bias[output];
-    sum = luc_scaled(sum, op->multipliers[output], op->shifts[output]);
-    return luc_byte(sum, op->result_zero, op->least, op->most);
+    luc_bias_int8 bias = op->bias ? op->bias[output] : 0;
+    int32_t steps = luc_rescaled_int8(sum + bias, op->multipliers[output], op->shifts[output]);
+    return luc_stored_int8(steps, op->result_zero, op->least, op->most);
+}
+
+static inline void luc_depthwise_tap_int16(const luc_code_int16 *from, const int8_t *by, int32_t zero,
+                                           luc_sum_int16 sums[4])
+{
+    (void)zero;
+    for (int k = 0; k < 4; k++) sums[k] += from[k] * by[k];
 }
 
 /* Four neighbouring outputs. */
-static LUC_APART void luc_depthwise_4(const struct luc_depthwise_conv_2d_int8 *op, const int8_t *x,
-                                      const struct luc_image_window *at, int32_t output, int8_t *restrict y)
+static LUC_APART void luc_depthwise_4_int8(const struct luc_depthwise_conv_2d_int8 *op,
+                                           const luc_code_int8 *x, const struct luc_image_window *at,
+                                           int32_t output, luc_code_int8 *restrict y)
 {
     const struct luc_windows *w = &op->windows;
-    int32_t sums[4] = {0}, zero = op->input_zero, outputs = w->outputs;
+    luc_sum_int8 sums[4] = {0};
+    int32_t zero = op->input_zero, outputs = w->outputs;
     int32_t step = w->dilation_width * w->channels, first = at->columns.first;
     for (int32_t k = at->rows.first; k < at->rows.last; k++) {
         int32_t count = at->columns.last - first;
-        const int8_t *from = x + luc_pixel(w, at, k, first) * w->channels + output;
+        const luc_code_int8 *from = x + luc_pixel(w, at, k, first) * w->channels + output;
         const int8_t *by = op->weights + (k * w->kernel_width + first) * outputs + output;
         for (; count >= 3; count -= 3, from += 3 * step, by += 3 * outputs) {
-            luc_depthwise_tap(from, by, zero, sums);
-            luc_depthwise_tap(from + step, by + outputs, zero, sums);
-            luc_depthwise_tap(from + 2 * step, by + 2 * outputs, zero, sums);
+            luc_depthwise_tap_int8(from, by, zero, sums);
+            luc_depthwise_tap_int8(from + step, by + outputs, zero, sums);
+            luc_depthwise_tap_int8(from + 2 * step, by + 2 * outputs, zero, sums);
         }
-        for (; count > 0; count--, from += step, by += outputs) luc_depthwise_tap(from, by, zero, sums);
+        for (; count > 0; count--, from += step, by += outputs)
+            luc_depthwise_tap_int8(from, by, zero, sums);
     }
-    y[0] = luc_depthwise_byte(op, output, sums[0]);
-    y[1] = luc_depthwise_byte(op, output + 1, sums[1]);
-    y[2] = luc_depthwise_byte(op, output + 2, sums[2]);
-    y[3] = luc_depthwise_byte(op, output + 3, sums[3]);
+    y[0] = luc_depthwise_output_int8(op, output, sums[0]);
+    y[1] = luc_depthwise_output_int8(op, output + 1, sums[1]);
+    y[2] = luc_depthwise_output_int8(op, output + 2, sums[2]);
+    y[3] = luc_depthwise_output_int8(op, output + 3, sums[3]);
 }
 
-static int32_t luc_depthwise_1(const struct luc_depthwise_conv_2d_int8 *op, const int8_t *x,
-                               const struct luc_image_window *at, int32_t output)
+static luc_sum_int8 luc_depthwise_1_int8(const struct luc_depthwise_conv_2d_int8 *op, const luc_code_int8 *x,
+                                         const struct luc_image_window *at, int32_t output)
 {
     const struct luc_windows *w = &op->windows;
-    int32_t sum = 0, zero = op->input_zero;
+    luc_sum_int8 sum = 0;
+    int32_t zero = op->input_zero;
     x += output / op->times;
     for (int32_t k = at->rows.first; k < at->rows.last; k++)
         for (int32_t l = at->columns.first; l < at->columns.last; l++)
@@ -79,16 +91,16 @@ static int32_t luc_depthwise_1(const struct luc_depthwise_conv_2d_int8 *op, cons
     return sum;
 }
 
-static void luc_depthwise_conv_2d_int8(const struct luc_depthwise_conv_2d_int8 *op, const int8_t *x,
-                                       int8_t *y)
+static void luc_depthwise_conv_2d_int8(const struct luc_depthwise_conv_2d_int8 *op, const luc_code_int8 *x,
+                                       luc_code_int8 *y)
 {
     const struct luc_windows *w = &op->windows;
     int32_t count = luc_window_count(w), fours = op->times == 1 ? w->outputs / 4 * 4 : 0;
     for (int32_t number = 0; number < count; number++) {
         struct luc_image_window at = luc_window_at(w, number);
-        for (int32_t o = 0; o < fours; o += 4, y += 4) luc_depthwise_4(op, x, &at, o, y);
+        for (int32_t o = 0; o < fours; o += 4, y += 4) luc_depthwise_4_int8(op, x, &at, o, y);
         for (int32_t o = fours; o < w->outputs; o++)
-            *y++ = luc_depthwise_byte(op, o, luc_depthwise_1(op, x, &at, o));
+            *y++ = luc_depthwise_output_int8(op, o, luc_depthwise_1_int8(op, x, &at, o));
     }
 }
 

@@ -4,10 +4,11 @@
 #ifndef LUC_DOTS_H
 #define LUC_DOTS_H
 
+#include "codes.h"
 #include "dsp.h"
 
 /* Bytes less a number as halfwords, where whole fours of them are, ready for sums. */
-static inline void luc_spread(const int8_t *from, int32_t less, int32_t count, int16_t *to)
+static inline void luc_spread_int8(const int8_t *from, int32_t less, int32_t count, int16_t *to)
 {
 #if LUC_DSP
     const uint32_t both = (-(uint32_t)less & 0xffffu) * 0x10001u;
@@ -38,18 +39,26 @@ static void luc_prepare(int16_t *x, int32_t count)
 #endif
 }
 
-/* Products of two rows of weights and one of prepared halfwords. */
-static LUC_APART void luc_dots_2(const int8_t *w, const int8_t *v, const int16_t *x, int32_t count,
-                                 int32_t sums[2])
+/* Halfwords, ready for sums: their zero point is 0. */
+static inline void luc_spread_int16(const int16_t *from, int32_t less, int32_t count, int16_t *to)
 {
-    int32_t a = 0, b = 0;
+    (void)less;
+    memcpy(to, from, 2 * (size_t)count);
+    luc_prepare(to, count);
+}
+
+/* Products of two rows of weights and one of prepared halfwords. */
+static LUC_APART void luc_dots_2_int8(const int8_t *w, const int8_t *v, const int16_t *x, int32_t count,
+                                 luc_sum_int8 sums[2])
+{
+    luc_sum_int8 a = 0, b = 0;
 #if LUC_DSP
     for (; count >= 4; count -= 4, w += 4, v += 4, x += 4) {
         uint32_t even = luc_load(x), odd = luc_load(x + 2), four = luc_load(w), more = luc_load(v);
-        a = luc_add_both(luc_even_bytes(four), even, a);
-        a = luc_add_both(luc_odd_bytes(four), odd, a);
-        b = luc_add_both(luc_even_bytes(more), even, b);
-        b = luc_add_both(luc_odd_bytes(more), odd, b);
+        a = luc_add_both_int8(luc_even_bytes(four), even, a);
+        a = luc_add_both_int8(luc_odd_bytes(four), odd, a);
+        b = luc_add_both_int8(luc_even_bytes(more), even, b);
+        b = luc_add_both_int8(luc_odd_bytes(more), odd, b);
     }
 #endif
     for (int32_t k = 0; k < count; k++) {
@@ -61,25 +70,25 @@ static LUC_APART void luc_dots_2(const int8_t *w, const int8_t *v, const int16_t
 }
 
 /* Products of two rows of weights and two of prepared halfwords. */
-static LUC_APART void luc_dots_2x2(const int8_t *w, const int8_t *v, const int16_t *x, const int16_t *y,
-                         int32_t count, int32_t sums[4])
+static LUC_APART void luc_dots_2x2_int8(const int8_t *w, const int8_t *v, const int16_t *x, const int16_t *y,
+                         int32_t count, luc_sum_int8 sums[4])
 {
-    int32_t a = 0, b = 0, c = 0, d = 0;
+    luc_sum_int8 a = 0, b = 0, c = 0, d = 0;
 #if LUC_DSP
     for (; count >= 4; count -= 4, w += 4, v += 4, x += 4, y += 4) {
         uint32_t four = luc_load(w), more = luc_load(v), p = luc_load(x), q = luc_load(y), two;
         two = luc_even_bytes(four);
-        a = luc_add_both(two, p, a);
-        c = luc_add_both(two, q, c);
+        a = luc_add_both_int8(two, p, a);
+        c = luc_add_both_int8(two, q, c);
         two = luc_even_bytes(more);
-        b = luc_add_both(two, p, b);
-        d = luc_add_both(two, q, d);
+        b = luc_add_both_int8(two, p, b);
+        d = luc_add_both_int8(two, q, d);
         p = luc_load(x + 2), q = luc_load(y + 2), two = luc_odd_bytes(four);
-        a = luc_add_both(two, p, a);
-        c = luc_add_both(two, q, c);
+        a = luc_add_both_int8(two, p, a);
+        c = luc_add_both_int8(two, q, c);
         two = luc_odd_bytes(more);
-        b = luc_add_both(two, p, b);
-        d = luc_add_both(two, q, d);
+        b = luc_add_both_int8(two, p, b);
+        d = luc_add_both_int8(two, q, d);
     }
 #endif
     for (int32_t k = 0; k < count; k++) {

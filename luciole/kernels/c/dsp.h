@@ -2,7 +2,7 @@
 #ifndef LUC_DSP_H
 #define LUC_DSP_H
 
-#include <stdint.h>
+#include "codes.h"
 #include <string.h>
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
@@ -38,12 +38,6 @@ static inline uint32_t luc_add_odd_bytes(uint32_t both, uint32_t four)
     __asm__("sxtab16 %0, %1, %2, ror #8" : "=r"(found) : "r"(both), "r"(four));
     return found;
 }
-/* Adds the products of both halfwords. */
-static inline int32_t luc_add_both(uint32_t x, uint32_t y, int32_t sum)
-{
-    __asm__ volatile("smlad %0, %1, %2, %0" : "+r"(sum) : "r"(x), "r"(y)); /* in this order */
-    return sum;
-}
 /* The upper halves of products, rounded, and a third number. */
 static inline int32_t luc_add_upper(int32_t x, uint32_t y, int32_t sum)
 {
@@ -67,6 +61,23 @@ static inline uint32_t luc_load(const void *from)
     uint32_t found;
     memcpy(&found, from, sizeof found);
     return found;
+}
+#endif
+
+#if LUC_DSP
+/* Adds the products of both halfwords. */
+static inline int32_t luc_add_both_int8(uint32_t x, uint32_t y, int32_t sum)
+{
+    __asm__ volatile("smlad %0, %1, %2, %0" : "+r"(sum) : "r"(x), "r"(y)); /* in this order */
+    return sum;
+}
+#endif
+
+#if LUC_DSP
+static inline int64_t luc_add_both_int16_long(uint32_t x, uint32_t y, int64_t sum)
+{
+    __asm__ volatile("smlald %Q0, %R0, %1, %2" : "+r"(sum) : "r"(x), "r"(y));
+    return sum;
 }
 #endif
 

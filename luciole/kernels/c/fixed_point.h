@@ -2,6 +2,7 @@
 #ifndef LUC_FIXED_POINT_H
 #define LUC_FIXED_POINT_H
 
+#include "codes.h"
 #include "dsp.h"
 
 /* x y / 2^31, halves up, of a y above 0: gemmlowp's SaturatingRoundingDoublingHighMul. Twice such a y
@@ -30,12 +31,32 @@ static inline int32_t luc_scaled(int32_t x, int32_t multiplier, int shift)
     return luc_halved(luc_high(x, multiplier), -shift);
 }
 
-/* A number of steps from zero as a byte between limits. */
-static inline int8_t luc_byte(int32_t steps, int32_t zero, int32_t least, int32_t most)
+/* A number of steps from zero as an element between limits. */
+static inline luc_code_int8 luc_stored_int8(int32_t steps, int32_t zero, int32_t least, int32_t most)
 {
     if (steps > most - zero) steps = most - zero;
     if (steps < least - zero) steps = least - zero;
-    return (int8_t)(steps + zero);
+    return (luc_code_int8)(steps + zero);
+}
+
+/* A layer's sum as steps of its result. */
+static inline int32_t luc_rescaled_int8(luc_bias_int8 sum, int32_t multiplier, int shift)
+{
+    return luc_scaled(sum, multiplier, shift);
+}
+
+/* x multiplier / 2^bits, halves up: TFLite's MultiplyByQuantizedMultiplier of int64, whose multipliers
+ * have 15 bits.
+ */
+static inline int32_t luc_rescaled_int16(luc_bias_int16 sum, int32_t multiplier, int bits)
+{
+    return (int32_t)((sum * multiplier + ((int64_t)1 << (bits - 1))) >> bits);
+}
+
+static inline int32_t luc_rescaled_int16_bias_int32(luc_bias_int16_bias_int32 sum, int32_t multiplier,
+                                                    int shift)
+{
+    return luc_scaled(sum, multiplier, shift);
 }
 
 #endif

@@ -21,11 +21,11 @@ struct luc_fully_connected_int8 {
 };
 
 /* A sum times a factor in double precision, halves away from zero, as TFLite does. */
-static int32_t luc_scaled_exactly(int32_t sum, double factor)
+static int32_t luc_scaled_exactly(double sum, double factor)
 {
     double scaled = sum * factor;
     int32_t steps;
-    if (scaled > 2147483000.0) scaled = 2147483000.0; /* beyond all limits of bytes */
+    if (scaled > 2147483000.0) scaled = 2147483000.0; /* beyond all limits of elements */
     if (scaled < -2147483000.0) scaled = -2147483000.0;
     steps = (int32_t)scaled;
     if (scaled - steps >= 0.5) return steps + 1;
@@ -35,35 +35,55 @@ static int32_t luc_scaled_exactly(int32_t sum, double factor)
 /* The same by integers, but for what may lie on a half: some bits behind the steps are exact enough to
  * tell all others.
  */
-static inline int8_t luc_fully_connected_byte(const struct luc_fully_connected_int8 *op, int32_t output,
-                                              int32_t sum)
+static inline luc_code_int8 luc_fully_connected_output_int8(const struct luc_fully_connected_int8 *op,
+                                                            int32_t output, luc_sum_int8 sum)
 {
     int bits = op->bits[output];
     int32_t steps, rest, mask;
     sum += op->starts[output];
     if (bits < 2) {
         steps = luc_scaled_exactly(sum, op->factors[output]);
-        return luc_byte(steps, op->result_zero, op->least, op->most);
+        return luc_stored_int8(steps, op->result_zero, op->least, op->most);
     }
     steps = (int32_t)((int64_t)(sum * (1 << op->up)) * op->multipliers[output] >> 32);
     steps += 1 << (bits - 1), mask = (1 << bits) - 1;
     rest = steps & mask;
     steps = rest && rest != mask ? steps >> bits : luc_scaled_exactly(sum, op->factors[output]);
-    return luc_byte(steps, op->result_zero, op->least, op->most);
+    return luc_stored_int8(steps, op->result_zero, op->least, op->most);
 }
 
-static void luc_fully_connected_int8(const struct luc_fully_connected_int8 *op, const int8_t *x,
-                                     int8_t *y, void *scratch)
+struct luc_fully_connected_int16 {
+    int32_t rows;
+    int32_t inputs;
+    int32_t outputs;
+    int32_t least;
+    int32_t most;
+    const int8_t *weights;      /* [outputs][inputs] */
+    const luc_bias_int16 *bias; /* [outputs], or none */
+    const double *factors;      /* [outputs] */
+};
+
+static inline luc_code_int16 luc_fully_connected_output_int16(const struct luc_fully_connected_int16 *op,
+                                                              int32_t output, luc_sum_int16 sum)
+{
+    luc_bias_int16 bias = op->bias ? op->bias[output] : 0;
+    int32_t steps = luc_scaled_exactly((double)(sum + bias), op->factors[output]);
+    return luc_stored_int16(steps, 0, op->least, op->most);
+}
+
+static void luc_fully_connected_int8(const struct luc_fully_connected_int8 *op, const luc_code_int8 *x,
+                                     luc_code_int8 *y, void *scratch)
 {
     int16_t *row = (int16_t *)scratch;
     for (int32_t k = 0; k < op->rows; k++, x += op->inputs) {
         const int8_t *weights = op->weights;
-        luc_spread(x, 0, op->inputs, row);
+        luc_spread_int8(x, 0, op->inputs, row);
         for (int32_t o = 0; o < op->outputs; o += 2, weights += 2 * op->inputs) {
-            int32_t sums[2], other = o + 1 < op->outputs;
-            luc_dots_2(weights, weights + (other ? op->inputs : 0), row, op->inputs, sums);
-            *y++ = luc_fully_connected_byte(op, o, sums[0]);
-            if (other) *y++ = luc_fully_connected_byte(op, o + 1, sums[1]);
+            luc_sum_int8 sums[2];
+            int32_t other = o + 1 < op->outputs;
+            luc_dots_2_int8(weights, weights + (other ? op->inputs : 0), row, op->inputs, sums);
+            *y++ = luc_fully_connected_output_int8(op, o, sums[0]);
+            if (other) *y++ = luc_fully_connected_output_int8(op, o + 1, sums[1]);
         }
     }
 }

@@ -2,6 +2,7 @@
 #ifndef LUC_POOL_2D_H
 #define LUC_POOL_2D_H
 
+#include "codes.h"
 #include "windows.h"
 
 struct luc_average_pool_2d_int8 {
@@ -10,7 +11,8 @@ struct luc_average_pool_2d_int8 {
     int32_t most;
 };
 
-static void luc_average_pool_2d_int8(const struct luc_average_pool_2d_int8 *op, const int8_t *x, int8_t *y)
+static void luc_average_pool_2d_int8(const struct luc_average_pool_2d_int8 *op, const luc_code_int8 *x,
+                                     luc_code_int8 *y)
 {
     const struct luc_windows *w = &op->windows;
     int32_t count = luc_window_count(w);
@@ -21,13 +23,13 @@ static void luc_average_pool_2d_int8(const struct luc_average_pool_2d_int8 *op, 
             int32_t found = 0;
             for (int32_t k = at.rows.first; k < at.rows.last; k++)
                 for (int32_t l = at.columns.first; l < at.columns.last; l++) {
-                    int8_t v = x[luc_pixel(w, &at, k, l) * w->channels + c];
+                    luc_code_int8 v = x[luc_pixel(w, &at, k, l) * w->channels + c];
                     found += v;
                 }
             found = (found < 0 ? -1 : 1) * (((found < 0 ? -found : found) + size / 2) / size);
             if (found < op->least) found = op->least;
             if (found > op->most) found = op->most;
-            *y++ = (int8_t)found;
+            *y++ = (luc_code_int8)found;
         }
     }
 }
@@ -38,22 +40,22 @@ struct luc_max_pool_2d_int8 {
     int32_t most;
 };
 
-static void luc_max_pool_2d_int8(const struct luc_max_pool_2d_int8 *op, const int8_t *x, int8_t *y)
+static void luc_max_pool_2d_int8(const struct luc_max_pool_2d_int8 *op, const luc_code_int8 *x,
+                                 luc_code_int8 *y)
 {
     const struct luc_windows *w = &op->windows;
     int32_t count = luc_window_count(w);
     for (int32_t number = 0; number < count; number++) {
         struct luc_image_window at = luc_window_at(w, number);
         for (int32_t c = 0; c < w->outputs; c++) {
-            int32_t found = -128;
+            int32_t found = op->least;
             for (int32_t k = at.rows.first; k < at.rows.last; k++)
                 for (int32_t l = at.columns.first; l < at.columns.last; l++) {
-                    int8_t v = x[luc_pixel(w, &at, k, l) * w->channels + c];
+                    luc_code_int8 v = x[luc_pixel(w, &at, k, l) * w->channels + c];
                     if (v > found) found = v;
                 }
-            if (found < op->least) found = op->least;
             if (found > op->most) found = op->most;
-            *y++ = (int8_t)found;
+            *y++ = (luc_code_int8)found;
         }
     }
 }

@@ -70,7 +70,8 @@ static void luc_svdf_int8(const struct luc_svdf_int8 *op, const int8_t *x, int16
                 for (uint32_t k = 0; k < op->memory; k++)
                     sum += state[k] * op->time[f * op->memory + k];
             }
-            *y++ = luc_byte(luc_scaled((int32_t)sum, op->multiplier, op->shift), op->result_zero, -128, 127);
+            sum = luc_scaled((int32_t)sum, op->multiplier, op->shift);
+            *y++ = luc_stored_int8((int32_t)sum, op->result_zero, -128, 127);
         }
 }
 

@@ -26,18 +26,21 @@ struct luc_mean_int8 {
     uint32_t inner;
     int32_t input_zero;
     int32_t result_zero;
+    int32_t least;
+    int32_t most;
     int32_t multiplier;
     int32_t shift;
 };
 
-static void luc_mean_int8(const struct luc_mean_int8 *op, const int8_t *x, int8_t *y)
+static void luc_mean_int8(const struct luc_mean_int8 *op, const luc_code_int8 *x,
+                          luc_code_int8 *y)
 {
     for (uint32_t i = 0; i < op->outer; i++, x += op->count * op->inner)
         for (uint32_t j = 0; j < op->inner; j++) {
             int32_t sum = 0;
             for (uint32_t k = 0; k < op->count; k++) sum += x[k * op->inner + j] - op->input_zero;
             sum = luc_scaled(sum, op->multiplier, op->shift);
-            *y++ = luc_byte(sum, op->result_zero, -128, 127);
+            *y++ = luc_stored_int8(sum, op->result_zero, op->least, op->most);
         }
 }
 

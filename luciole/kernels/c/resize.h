@@ -2,7 +2,7 @@
 #ifndef LUC_RESIZE_H
 #define LUC_RESIZE_H
 
-#include <stdint.h>
+#include "codes.h"
 
 struct luc_resize_bilinear_float {
     uint32_t batches;
@@ -55,22 +55,25 @@ struct luc_resize_bilinear_int8 {
 };
 
 /* Halves are rounded away from zero. */
-static void luc_resize_bilinear_int8(const struct luc_resize_bilinear_int8 *op, const int8_t *x, int8_t *y)
+static void luc_resize_bilinear_int8(const struct luc_resize_bilinear_int8 *op, const luc_code_int8 *x,
+                                     luc_code_int8 *y)
 {
     for (uint32_t b = 0; b < op->batches; b++, x += op->height * op->width * op->channels)
         for (uint32_t i = 0; i < op->rows; i++)
             for (uint32_t j = 0; j < op->columns; j++) {
-                const int8_t *above = x + op->row_lower[i] * op->width * op->channels;
-                const int8_t *below = x + op->row_upper[i] * op->width * op->channels;
+                const luc_code_int8 *above = x + op->row_lower[i] * op->width * op->channels;
+                const luc_code_int8 *below = x + op->row_upper[i] * op->width * op->channels;
                 uint32_t left = op->column_lower[j] * op->channels;
                 uint32_t right = op->column_upper[j] * op->channels;
                 int32_t down = op->row_part[i], up = 1024 - down;
                 int32_t across = op->column_part[j], back = 1024 - across;
                 for (uint32_t c = 0; c < op->channels; c++) {
-                    int32_t sum = above[left + c] * up * back + below[left + c] * down * back +
-                                  above[right + c] * up * across + below[right + c] * down * across;
+                    luc_sum_int8 sum = (luc_sum_int8)above[left + c] * up * back;
+                    sum += (luc_sum_int8)below[left + c] * down * back;
+                    sum += (luc_sum_int8)above[right + c] * up * across;
+                    sum += (luc_sum_int8)below[right + c] * down * across;
                     sum += sum < 0 ? -(1 << 19) : 1 << 19;
-                    *y++ = (int8_t)(sum / (1 << 20));
+                    *y++ = (luc_code_int8)(sum / (1 << 20));
                 }
             }
 }

@@ -77,22 +77,22 @@ struct luc_transpose_conv_int8 {
     int32_t least;
     int32_t most;
     const int8_t *weights;      /* [outputs][kernel height][kernel width][channels] */
-    const int32_t *bias;        /* [outputs], or none */
+    const luc_bias_int8 *bias;  /* [outputs], or none */
     const int32_t *multipliers; /* [outputs] */
     const int32_t *shifts;      /* [outputs] */
 };
 
-static int32_t luc_gathered_int8(const struct luc_transpose_conv_int8 *op, const int8_t *x,
-                                 const int8_t *weights, int32_t row, int32_t column)
+static luc_sum_int8 luc_gathered_int8(const struct luc_transpose_conv_int8 *op, const luc_code_int8 *x,
+                                      const int8_t *weights, int32_t row, int32_t column)
 {
     const struct luc_spreading *s = &op->spreading;
-    int32_t sum = 0;
+    luc_sum_int8 sum = 0;
     for (int32_t i = 0; i < s->kernel_height; i++) {
         int32_t from = luc_brought(row, i, s->stride_height, s->padding_top, s->input_height);
         for (int32_t j = 0; from >= 0 && j < s->kernel_width; j++) {
             int32_t at = luc_brought(column, j, s->stride_width, s->padding_left, s->input_width);
             const int8_t *tap = weights + (i * s->kernel_width + j) * s->channels;
-            const int8_t *pixel = x + (from * s->input_width + (at < 0 ? 0 : at)) * s->channels;
+            const luc_code_int8 *pixel = x + (from * s->input_width + (at < 0 ? 0 : at)) * s->channels;
             for (int32_t c = 0; at >= 0 && c < s->channels; c++)
                 sum += (pixel[c] - op->input_zero) * tap[c];
         }
@@ -100,7 +100,8 @@ static int32_t luc_gathered_int8(const struct luc_transpose_conv_int8 *op, const
     return sum;
 }
 
-static void luc_transpose_conv_int8(const struct luc_transpose_conv_int8 *op, const int8_t *x, int8_t *y)
+static void luc_transpose_conv_int8(const struct luc_transpose_conv_int8 *op, const luc_code_int8 *x,
+                                    luc_code_int8 *y)
 {
     const struct luc_spreading *s = &op->spreading;
     int32_t taps = s->kernel_height * s->kernel_width * s->channels;
@@ -108,10 +109,10 @@ static void luc_transpose_conv_int8(const struct luc_transpose_conv_int8 *op, co
         for (int32_t i = 0; i < s->output_height; i++)
             for (int32_t j = 0; j < s->output_width; j++)
                 for (int32_t o = 0; o < s->outputs; o++) {
-                    int32_t sum = luc_gathered_int8(op, x, op->weights + o * taps, i, j);
-                    if (op->bias) sum += op->bias[o];
-                    sum = luc_scaled(sum, op->multipliers[o], op->shifts[o]);
-                    *y++ = luc_byte(sum, op->result_zero, op->least, op->most);
+                    luc_sum_int8 sum = luc_gathered_int8(op, x, op->weights + o * taps, i, j);
+                    luc_bias_int8 bias = op->bias ? op->bias[o] : 0;
+                    int32_t steps = luc_rescaled_int8(sum + bias, op->multipliers[o], op->shifts[o]);
+                    *y++ = luc_stored_int8(steps, op->result_zero, op->least, op->most);
                 }
 }
 

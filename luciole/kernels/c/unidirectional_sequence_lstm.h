@@ -285,12 +285,12 @@ static void luc_lstm_step_int8(const struct luc_lstm_int8 *op, const int8_t *x, 
     for (int32_t k = 0; k < n; k++) {
         int32_t product = luc_logistic_16(read[k]) * luc_tanh_16(cell[k], op->cell_bits);
         product = luc_scaled(product, op->shown_multiplier, op->shown_shift);
-        shown[k] = luc_byte(product, op->shown_zero, -128, 127);
+        shown[k] = luc_stored_int8(product, op->shown_zero, -128, 127);
     }
     for (int32_t o = 0; op->projection && o < op->outputs; o++) {
         int32_t sum = op->projection_bias[o];
         sum += luc_product_int8(op->projection + o * n, shown, n, op->shown_zero);
-        sum = luc_byte(luc_scaled(sum, op->multiplier, op->shift), op->zero, -128, 127);
+        sum = luc_stored_int8(luc_scaled(sum, op->multiplier, op->shift), op->zero, -128, 127);
         y[o] = (int8_t)(sum < op->least ? op->least : sum > op->most ? op->most : sum);
     }
     memcpy(hidden, y, (uint32_t)op->outputs);

@@ -9,9 +9,10 @@ from functools import cache
 
 import numpy as np
 
-from luciole.ir import Array, TensorType
+from luciole.ir import Array, TensorType, Value
 from luciole.ir.analysis.fixed_point import multiply, requantized
 from luciole.ir.dtypes import tensor_type
+from luciole.ir.value import element_count
 from luciole.kernels import jit
 from luciole.kernels.core.contract import NativeStep
 from luciole.kernels.core.memory import Memory, reach
@@ -20,6 +21,8 @@ from luciole.kernels.elements.conversions import KINDS
 from luciole.kernels.fixed_point.compiled import Factor, FactorRecord, by_factor, factor_at
 from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector.conversions import integers_at
+from luciole.kernels.portable.calls import CCall, Field
+from luciole.kernels.portable.integers import factor_fields
 
 ABOVE, BELOW = 0, 1
 """Rows of the factors: of steps that are not negative, and of the others."""
@@ -100,3 +103,14 @@ def step(scaling: Scaling, x: Array, y: Array) -> NativeStep:
     )
     source, to = (int(KINDS[tensor_type(array.dtype)]) for array in (x, y))
     return strided.step(kernel(source, to), record, x.size, memory)
+
+
+def scaling_in_c(scaling: Scaling, x: Value, y: Value) -> CCall:
+    """Call the function of a scaling of integers x to integers y."""
+    least, most = scaling.limits
+    fields: dict[str, Field] = {"count": element_count(x.dims)}
+    fields |= {"zero": scaling.zero, "to_zero": scaling.to_zero, "least": least, "most": most}
+    fields |= factor_fields("above_", scaling.above) | factor_fields("below_", scaling.below)
+    fields |= {"before": scaling.before, "after": scaling.after}
+    name = f"luc_{y.dtype.name.lower()}_scaled_from_{x.dtype.name.lower()}"
+    return CCall(name, fields, (x,), (y,), layout="luc_scaling")

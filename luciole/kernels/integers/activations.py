@@ -7,12 +7,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.ir import Array, LucioleError, Op, TensorType
+from luciole.ir import Array, LucioleError, Op, TensorType, Value
 from luciole.ir.analysis.fixed_point import fixed_result
 from luciole.ir.ops import activations
+from luciole.ir.value import element_count
 from luciole.kernels.core.registry import reads, reference
 from luciole.kernels.elements import lookups
 from luciole.kernels.integers.elementwise_unary import parameters
+from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
 
 INT16 = TensorType.INT16
 
@@ -107,3 +109,27 @@ def tanh(op: activations.Tanh, x: Array) -> Array:
 
 lookups.register(activations.Logistic, INT16)
 lookups.register(activations.Tanh, INT16)
+
+
+def _in_c(function: str, x: Value, y: Value, bend: tuple[int, int]) -> list[CCall]:
+    """Call a function of halfwords, which looks TFLite's table up."""
+    multiplier, shift = bend
+    if not multiplier:
+        multiplier, shift = 3 << shift, 0
+    fields: dict[str, Field] = {"count": element_count(x.dims), "sigmoids": sigmoid_table()}
+    fields |= {"multiplier": multiplier, "shift": shift}
+    return [CCall(function, fields, (x,), (y,), layout="luc_by_sigmoids")]
+
+
+@portable(activations.Logistic, INT16)
+def logistic_in_c(op: activations.Logistic, context: PortableContext) -> list[CCall]:
+    """Call the logistic function of halfwords."""
+    del context
+    return _in_c("luc_logistic_by_sigmoids", op.x, op.output, _bend(op, 0))
+
+
+@portable(activations.Tanh, INT16)
+def tanh_in_c(op: activations.Tanh, context: PortableContext) -> list[CCall]:
+    """Call TANH of halfwords."""
+    del context
+    return _in_c("luc_tanh_by_sigmoids", op.x, op.output, _bend(op, 1))

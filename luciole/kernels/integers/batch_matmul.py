@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from luciole.ir import Array, TensorType, UnsupportedError
-from luciole.ir.analysis.fixed_point import quantize_multiplier
+from luciole.ir.analysis.fixed_point import quantize_multiplier, reduced_multiplier
 from luciole.ir.ops.batch_matmul import BatchMatMul
 from luciole.ir.quantization import per_tensor
 from luciole.ir.value import shape_text
@@ -314,20 +314,28 @@ def _kernel(left: int, right: int, result: int) -> jit.Kernel:
     return integer_batches
 
 
-@portable(BatchMatMul, INT8)
+@portable(BatchMatMul, INT8, INT16, (INT16, INT8))
 def in_c(op: BatchMatMul, context: PortableContext) -> list[CCall]:
-    """Call the product of bytes. Raises UnsupportedError where sums may leave 32 bits."""
+    """Call the product of integers. Raises UnsupportedError where sums may be too large."""
     del context
-    to = _rescaling(op)
-    check_grid((to.input_zero, to.weights_zero, to.result_zero), to.limits)
+    to, kind = _rescaling(op), _KINDS[op.x.dtype, op.y.dtype]
+    check_grid((to.input_zero, to.result_zero), to.limits, op.x.dtype)
+    check_grid((to.weights_zero,), (0, 0), op.y.dtype)
     if op.x.dims[-2 if op.adjoint_lhs else -1] > MOST_DEPTH:
-        raise UnsupportedError("its sums may leave 32 bits")
+        raise UnsupportedError(f"sums of more than {MOST_DEPTH} products have no C form")
     (multiplier,), (shift,) = quantize_multiplier(to.factors)
+    if op.x.dtype == INT16:
+        multiplier, shift = reduced_multiplier(multiplier, shift)
     fields: dict[str, Field] = zeros(to) | {"multiplier": int(multiplier), "shift": int(shift)}
     fields |= {"x_zero": fields.pop("input_zero"), "y_zero": to.weights_zero}
     fields |= matrices_in_c(op)
-    return [CCall("luc_batch_matmul_int8", fields, (op.x, op.y), op.results)]
+    return [CCall(f"luc_batch_matmul_{kind}", fields, (op.x, op.y), op.results)]
 
+
+_KINDS = {(INT8, INT8): "int8", (INT16, INT16): "int16_long", (INT16, INT8): "int16_by_int8"}
+"""Kinds of functions by the types of both matrices."""
 
 MOST_DEPTH = 2**31 // 2**16 - 1
-"""Products of steps from zero of two bytes whose sum fits into 32 bits."""
+"""Products of steps from zero of two bytes whose sum fits into 32 bits, and of two halfwords whose
+sum fits into 46.
+"""

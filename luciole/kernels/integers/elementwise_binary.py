@@ -35,10 +35,11 @@ from luciole.kernels.elements.integer_pairs import Function, Pairs, step
 from luciole.kernels.elementwise_binary import refuse_zeros
 from luciole.kernels.fixed_point.compiled import ONE, Factor
 from luciole.kernels.fixed_point.functions import leading_zeros, reciprocal
-from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
+from luciole.kernels.portable.calls import CCall, Field, PortableContext, number_of, portable
 from luciole.kernels.portable.grids import test_name
-from luciole.kernels.portable.integers import check_grid
+from luciole.kernels.portable.integers import check_grid, factor_fields
 from luciole.kernels.portable.moves import spread_both
+from luciole.kernels.portable.plain import pair_calls
 from luciole.schema.enums import ActivationFunctionType
 
 SMALL = (TensorType.INT8, TensorType.UINT8)
@@ -344,55 +345,82 @@ _compares(comparisons.Equal, np.equal, Function.EQUAL)
 _compares(comparisons.NotEqual, np.not_equal, Function.NOT_EQUAL)
 
 
-def _in_c(cls: type[O], function: str, read: Callable[[O], Pairs]) -> None:
-    """Register the C form of a function of two bytes on a common grid."""
+def _in_c(cls: type[O], function: str, read: Callable[[O], Pairs], *types: TensorType) -> None:
+    """Register the C form of a function of two integers on a common grid."""
 
-    @portable(cls, TensorType.INT8)
+    @portable(cls, TensorType.INT8, *types)
     def calls(op: O, context: PortableContext) -> list[CCall]:
         del context
         return _scaled_calls(op, function, read(op))
 
 
 def _scaled_calls(op: Op, function: str, pairs: Pairs) -> list[CCall]:
-    result = op.results[0]
+    result, dtype = op.results[0], op.required(0).dtype
     operands, before = spread_both(op.required(0), op.required(1), result)
     fields: dict[str, Field] = {"count": element_count(result.dims), "finer": pairs.left}
-    for (multiplier, shift), name in zip(pairs.factors, ("x_", "y_", ""), strict=True):
-        # one that is not used is 2^31
-        fields |= {f"{name}multiplier": int(multiplier) % 2**31, f"{name}shift": int(shift)}
-    check_grid((*pairs.zeros, pairs.zero), pairs.limits)
-    if max(int(shift) for _, shift in pairs.factors[:2]) + pairs.left > _ROOM:
+    if pairs.factors[0][0] == pairs.factors[1][0] == ONE[0]:
+        halves = ((ONE[0] // 2, int(shift)) for _, shift in pairs.factors[:2])
+        pairs = replace(pairs, factors=(*halves, pairs.factors[2]))
+        fields["finer"] = pairs.left + 1
+    for factor, name in zip(pairs.factors, ("x_", "y_", ""), strict=True):
+        fields |= factor_fields(name, factor)
+    check_grid((*pairs.zeros, pairs.zero), pairs.limits, dtype)
+    most = max(number_of(fields, name) for name in ("x_shift", "y_shift"))
+    if most + number_of(fields, "finer") > _ROOM[dtype]:
         raise UnsupportedError("its numbers on a common grid may leave 32 bits")
     fields |= {"x_zero": pairs.zeros[0], "y_zero": pairs.zeros[1], "result_zero": pairs.zero}
     fields |= dict(zip(("least", "most"), pairs.limits, strict=True))
-    return [*before, CCall(function, fields, operands, (result,), layout="luc_add_int8")]
+    kind = dtype.name.lower()
+    layout = f"luc_add_{kind}"
+    return [*before, CCall(f"{function}_{kind}", fields, operands, (result,), layout=layout)]
 
 
-_ROOM = 22
-"""Bits that a byte's steps from zero may be shifted up by in 32 bits."""
+_ROOM = {TensorType.INT8: 22, INT16: 15}
+"""Bits that steps from zero may be shifted up by in 32 bits."""
 
-_in_c(ops.Add, "luc_add_int8", lambda op: common(op).pairs(Function.SUM))
-_in_c(ops.Sub, "luc_sub_int8", lambda op: common(op).pairs(Function.DIFFERENCE))
+
+def _plain_in_c(op: ops.Arithmetic, function: str) -> list[CCall]:
+    """Compute with 16 bits without scales as they are."""
+    if op.activation != ActivationFunctionType.NONE:
+        raise UnsupportedError(f"plain integers and {op.activation.name} have no C form")
+    return pair_calls(function, op.x, op.y, op.output)
+
+
+@portable(ops.Add, TensorType.INT8, INT16)
+def add_in_c(op: ops.Add, context: PortableContext) -> list[CCall]:
+    """Call the sum of integers."""
+    del context
+    if op.x.dtype == INT16 and not is_affine(op.x):
+        return _plain_in_c(op, "plus")
+    return _scaled_calls(op, "luc_add", common(op).pairs(Function.SUM))
+
+
+_in_c(ops.Sub, "luc_sub", lambda op: common(op).pairs(Function.DIFFERENCE), INT16)
 _in_c(
     ops.SquaredDifference,
-    "luc_squared_difference_scaled_int8",
+    "luc_squared_difference_scaled",
     lambda op: between(op).pairs(Function.SQUARED_DIFFERENCE),
 )
-_in_c(PRelu, "luc_prelu_int8", bent)
+_in_c(PRelu, "luc_prelu", bent)
 for _cls in comparisons.COMPARISONS:
-    _in_c(_cls, test_name(_cls.code.name.lower()), lambda op: compared(op, Function.LESS))
+    _test = test_name(_cls.code.name.lower())
+    _in_c(_cls, _test, lambda op: compared(op, Function.LESS), INT16)
 
 
-@portable(ops.Mul, TensorType.INT8)
+@portable(ops.Mul, TensorType.INT8, INT16)
 def mul_in_c(op: ops.Mul, context: PortableContext) -> list[CCall]:
-    """Call the product of bytes."""
+    """Call the product of integers."""
     del context
+    dtype = op.x.dtype
+    if dtype == INT16 and not is_affine(op.output):
+        return _plain_in_c(op, "times")
+    if op.infer_dtype() != dtype:
+        raise UnsupportedError(f"products of {op.infer_dtype().name} have no C form")
     operands, before = spread_both(op.x, op.y, op.results[0])
     pairs, grid = product(op), Grid.of(op)
-    check_grid((*pairs.zeros, grid.zero), grid.limits)
-    multiplier, shift = pairs.factors[2]
+    check_grid((*pairs.zeros, grid.zero), grid.limits, dtype)
     fields: dict[str, Field] = {"count": element_count(op.results[0].dims)}
     fields |= {"x_zero": pairs.zeros[0], "y_zero": pairs.zeros[1], "result_zero": grid.zero}
     fields |= dict(zip(("least", "most"), grid.limits, strict=True))
-    fields |= {"multiplier": int(multiplier), "shift": int(shift)}
-    return [*before, CCall("luc_mul_int8", fields, operands, op.results)]
+    fields |= factor_fields("", pairs.factors[2])
+    return [*before, CCall(f"luc_mul_{dtype.name.lower()}", fields, operands, op.results)]

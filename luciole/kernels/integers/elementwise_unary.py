@@ -15,6 +15,7 @@ from luciole.ir.ops import activations, elementwise_unary
 from luciole.ir.ops.gelu import Gelu
 from luciole.ir.ops.leaky_relu import LeakyRelu
 from luciole.ir.quantization import is_affine, per_tensor, rounded
+from luciole.ir.value import element_count
 from luciole.kernels.core.contract import Built, Context
 from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.core.registry import native, reference
@@ -22,13 +23,15 @@ from luciole.kernels.elements import lookups, scaling
 from luciole.kernels.elements.scaling import Scaling
 from luciole.kernels.fixed_point.compiled import ONE
 from luciole.kernels.fixed_point.functions import inverse_root, saturated
-from luciole.kernels.fixed_point.tables import Function, in_c, interpolated, looked_up, pieces
+from luciole.kernels.fixed_point.tables import Function, interpolated, looked_up, pieces
+from luciole.kernels.fixed_point.tables import in_c as of_c
+from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
 
 INT8, UINT8, INT16 = TensorType.INT8, TensorType.UINT8, TensorType.INT16
 
 O = TypeVar("O", bound=Op)  # noqa: E741  # the operator class
 
-_erfc, _exp, _expm1, _log, _tanh = map(in_c, ("erfcf", "expf", "expm1f", "logf", "tanhf"))
+_erfc, _exp, _expm1, _log, _tanh = map(of_c, ("erfcf", "expf", "expm1f", "logf", "tanhf"))
 
 
 def parameters(op: Op) -> tuple[np.float32, int, np.float32, int]:
@@ -44,6 +47,21 @@ def _by_table(cls: type[Op], function: Function, *types: TensorType) -> None:
         return looked_up(function, x, op.required(0), op.output)
 
     lookups.register(cls, *types)
+    if INT16 in types:
+        _pieces_in_c(cls, lambda op: function)
+
+
+def _pieces_in_c(cls: type[O], function: Callable[[O], Function]) -> None:
+    """Register the C form of a function of 16 bits: lines between the entries of its table."""
+
+    @portable(cls, INT16)
+    def in_c(op: O, context: PortableContext) -> list[CCall]:
+        del context
+        x, y = op.required(0), op.results[0]
+        grid, to = per_tensor(x, "the input"), per_tensor(y, "the result")
+        fields: dict[str, Field] = {"count": element_count(x.dims)}
+        fields["entries"] = pieces(function(op), grid, to)
+        return [CCall("luc_interpolated", fields, (x,), (y,))]
 
 
 def _logarithm(op: elementwise_unary.Log, least: int) -> Function:
@@ -60,6 +78,7 @@ def log(op: elementwise_unary.Log, x: Array) -> Array:
 
 
 lookups.register(elementwise_unary.Log, INT8, INT16)
+_pieces_in_c(elementwise_unary.Log, lambda op: _logarithm(op, -(2**15)))
 
 
 @reference(Gelu, INT8, UINT8, INT16)
@@ -69,6 +88,7 @@ def gelu(op: Gelu, x: Array) -> Array:
 
 
 lookups.register(Gelu, INT8, UINT8, INT16)
+_pieces_in_c(Gelu, lambda op: _gelu_by_tanh if op.approximate else _gelu)
 
 
 def _gelu(x: Array) -> Array:
@@ -101,6 +121,11 @@ def _scales(
         if isinstance(scale, Declined):
             return scale
         return None if x is None else scaling.step(scale, x, context.results[0])
+
+    @portable(cls, *wider)
+    def in_c(op: O, context: PortableContext) -> list[CCall]:
+        del context
+        return [scaling.scaling_in_c(read(op), op.required(0), op.results[0])]
 
     lookups.register(cls, *bytes_)
 

@@ -8,8 +8,9 @@ from functools import cache
 
 import numpy as np
 
-from luciole.ir import Array, LucioleError, TensorType
+from luciole.ir import Array, LucioleError, TensorType, UnsupportedError
 from luciole.ir.analysis.fixed_point import activation_range
+from luciole.ir.dtypes import NUMPY
 from luciole.ir.moved_codes import misplaced
 from luciole.ir.ops.pool_2d import AveragePool2D, MaxPool2D, Pool2D
 from luciole.ir.quantization import is_affine, per_tensor
@@ -207,21 +208,27 @@ def _write(r: PoolRecord, values: Vector, y: int, lanes: int, kind: int) -> None
 
 
 def _in_c(function: str, op: Pool2D) -> list[CCall]:
-    least, most = limits(op, np.zeros(0, np.int8))
-    check_grid((), (least, most))
+    dtype = op.value.dtype
+    least, most = limits(op, np.zeros(0, NUMPY[dtype]))
+    check_grid((), (least, most), dtype)
+    taps = op.filter_height * op.filter_width
+    if taps * np.iinfo(NUMPY[dtype]).max >= 2**30:
+        raise UnsupportedError(f"sums over windows of {taps} elements may leave 32 bits")
     edges: dict[str, Field] = {"least": least, "most": most}
-    return [CCall(function, pool_fields(op) | edges, (op.value,), op.results)]
+    return [
+        CCall(f"{function}_{dtype.name.lower()}", pool_fields(op) | edges, (op.value,), op.results)
+    ]
 
 
-@portable(AveragePool2D, TensorType.INT8)
+@portable(AveragePool2D, TensorType.INT8, TensorType.INT16)
 def average_in_c(op: AveragePool2D, context: PortableContext) -> list[CCall]:
-    """Call the pool of bytes."""
+    """Call the pool of integers."""
     del context
-    return _in_c("luc_average_pool_2d_int8", op)
+    return _in_c("luc_average_pool_2d", op)
 
 
-@portable(MaxPool2D, TensorType.INT8)
+@portable(MaxPool2D, TensorType.INT8, TensorType.INT16)
 def max_in_c(op: MaxPool2D, context: PortableContext) -> list[CCall]:
-    """Call the pool of bytes."""
+    """Call the pool of integers."""
     del context
-    return _in_c("luc_max_pool_2d_int8", op)
+    return _in_c("luc_max_pool_2d", op)

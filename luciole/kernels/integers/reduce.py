@@ -14,7 +14,7 @@ from luciole.ir.analysis.fixed_point import (
     multiply_wide,
     quantize_multiplier,
 )
-from luciole.ir.dtypes import tensor_type
+from luciole.ir.dtypes import NUMPY, tensor_type
 from luciole.ir.ops.reduce import Mean, ReduceMax, ReduceMin, ReduceProd, Reduction, Sum
 from luciole.ir.quantization import is_affine, per_tensor
 from luciole.ir.rules import product
@@ -39,8 +39,8 @@ from luciole.kernels.jit.vector.bytes import (
 )
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
 from luciole.kernels.jit.vector.shorts import load_shorts, store_shorts
-from luciole.kernels.portable.calls import CCall, PortableContext, number_of, portable
-from luciole.kernels.portable.integers import check_grid
+from luciole.kernels.portable.calls import CCall, Field, PortableContext, number_of, portable
+from luciole.kernels.portable.integers import check_grid, limits_of
 from luciole.kernels.reduce import Cut, ReduceRecord, gathered, where
 
 TYPES = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
@@ -339,17 +339,19 @@ def _finish(r: SumRecord, sums: Vector, y: int, lanes: int) -> None:
     store_bytes(plus(scaled, in_lanes(r.zero)), r.low, r.high, y, lanes)
 
 
-@portable(Mean, TensorType.INT8)
-@portable(Sum, TensorType.INT8)
+@portable(Mean, TensorType.INT8, TensorType.INT16)
+@portable(Sum, TensorType.INT8, TensorType.INT16)
 def in_c(op: Mean | Sum, context: PortableContext) -> list[CCall]:
-    """Call the sum of bytes, brought to the result's grid."""
+    """Call the sum of integers, brought to the result's grid."""
     (scale, zero), (to, to_zero) = per_tensor(op.input, "x"), per_tensor(op.output, "the result")
     x, before, extents = gathered(op, context)
     count = int(number_of(extents, "count"))
-    check_grid((zero, to_zero), (-128, 127))
+    least, most = limits_of(x.dtype)
+    check_grid((zero, to_zero), (least, most), x.dtype)
     multiplier, shift = mean_multiplier(scale, to, count if isinstance(op, Mean) else 1)
-    if not 0 < count << max(int(shift), 0) < MOST_ADDED[1]:
+    if not 0 < count << max(int(shift), 0) < MOST_ADDED[np.dtype(NUMPY[x.dtype]).itemsize]:
         raise UnsupportedError(f"a sum of {count} numbers has no C form")
-    numbers = {"multiplier": int(multiplier), "shift": int(shift)}
+    numbers: dict[str, Field] = {"multiplier": int(multiplier), "shift": int(shift)}
+    numbers |= {"least": least, "most": most}
     fields = {**extents, "input_zero": zero, "result_zero": to_zero, **numbers}
-    return [*before, CCall("luc_mean_int8", fields, (x,), op.results)]
+    return [*before, CCall(f"luc_mean_{x.dtype.name.lower()}", fields, (x,), op.results)]

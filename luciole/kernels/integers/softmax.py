@@ -316,6 +316,19 @@ def log_softmax(op: LogSoftmax, x: Array) -> Array:
     return np.where(counts, shifted, limits.min).astype(x.dtype)
 
 
+@portable(Softmax, TensorType.INT16)
+def softmax_16_in_c(op: Softmax, context: PortableContext) -> list[CCall]:
+    """Call SOFTMAX of halfwords, with its tables."""
+    del context
+    (multiplier, shift), dims = factor_16(op), op.logits.dims
+    if dims[-1] > MOST_SHORTS or multiplier < 0:
+        raise UnsupportedError("rows of so many numbers, or a negative beta, have no C form")
+    powers, inverses = tables_16()
+    fields: dict[str, Field] = {"rows": element_count(dims[:-1]), "depth": dims[-1]}
+    fields |= {"multiplier": multiplier, "shift": shift, "powers": powers, "inverses": inverses}
+    return [CCall("luc_softmax_int16", fields, (op.logits,), op.results)]
+
+
 @portable(Softmax, TensorType.INT8)
 def softmax_in_c(op: Softmax, context: PortableContext) -> list[CCall]:
     """Call SOFTMAX of bytes, with tables of exponentials."""

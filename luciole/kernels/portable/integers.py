@@ -1,4 +1,4 @@
-"""C forms of operators on bytes: TFLite's fixed point, and tables of all 256 bytes."""
+"""C forms of operators on quantized tensors: TFLite's fixed point, and tables of all 256 bytes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from luciole.ir import Array, LucioleError, Op, TensorType, UnsupportedError
-from luciole.ir.analysis.fixed_point import quantize_multiplier
+from luciole.ir.analysis.fixed_point import quantize_multiplier, reduced_multiplier
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.value import element_count
+from luciole.kernels.core.contract import Signature
 from luciole.kernels.core.evaluation import computed
+from luciole.kernels.fixed_point.compiled import ONE, Factor
 from luciole.kernels.layers.int8.rescale import Rescaling
 from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
 
@@ -20,22 +22,56 @@ INT8S = ((TensorType.INT8,), (TensorType.INT8, TensorType.INT8, TensorType.INT32
 INT8_BY_4 = tuple((TensorType.INT8, TensorType.INT4, *bias) for bias in ((), (TensorType.INT32,)))
 """The same, of weights of 4 bits: programs hold each in a byte."""
 
+_WEIGHTS = (TensorType.INT8, TensorType.INT4)
+INT16S: tuple[Signature, ...] = (
+    *((TensorType.INT16, weights) for weights in _WEIGHTS),
+    *((TensorType.INT16, w, b) for w in _WEIGHTS for b in (TensorType.INT64, TensorType.INT32)),
+)
+"""Element types of layers of halfwords under weights of bytes, or of 4 bits."""
+
+LARGEST_SHORT = 2**15
+"""The largest magnitude of a halfword."""
+
+MOST_WIDE = 2**46
+"""Sums below it, times multipliers of 15 bits, are far from the limits of 64 bits."""
+
 
 def rescaled(
-    to: Rescaling, weights: Array, bias: Array | None, sums_over: tuple[int, ...]
-) -> dict[str, Field]:
+    to: Rescaling, weights: Array, bias: Array | None, sums_over: tuple[int, ...], *, wide: bool
+) -> tuple[str, dict[str, Field]]:
     """Write the operands that scale sums to results: zero points, limits, and a factor for each
-    output.
+    output; and name the kind of functions that take them, see ``c/codes.h``.
 
-    ``sums_over`` are the axes of the weights that a sum runs over. Raises UnsupportedError where
-    sums may leave 32 bits.
+    ``sums_over`` are the axes of the weights that a sum runs over; sums are int64 where they are
+    ``wide``. Raises UnsupportedError where sums may leave the bits that they have.
     """
-    check_sums(to, weights, bias, sums_over)
+    kind = kind_of(to, weights, bias, sums_over, wide=wide)
     outputs = weights.size // max(element_count(tuple(weights.shape[a] for a in sums_over)), 1)
-    factors = np.broadcast_to(to.factors, outputs)
-    multipliers, shifts = quantize_multiplier(factors)
+    multipliers, shifts = quantize_multiplier(np.broadcast_to(to.factors, outputs))
     tables: dict[str, Field] = {"multipliers": multipliers, "shifts": shifts}
-    return {**zeros(to), "weights": weights, "bias": bias, **tables}
+    if wide:
+        tables["multipliers"], tables["shifts"] = reduced_multiplier(multipliers, shifts)
+    return kind, {**zeros(to), "weights": weights, "bias": bias, **tables}
+
+
+def kind_of(
+    to: Rescaling, weights: Array, bias: Array | None, sums_over: tuple[int, ...], *, wide: bool
+) -> str:
+    """Name the kind of functions for a layer. Raises UnsupportedError where none has sums that are
+    large enough.
+    """
+    if to.dtype == TensorType.INT8:
+        check_sums(to, weights, bias, sums_over)
+        return "int8"
+    if to.weights_zero:
+        raise UnsupportedError(f"weights have zero point {to.weights_zero}; in C, 0 is needed")
+    sums = LARGEST_SHORT * np.abs(weights.astype(np.int64)).sum(axis=sums_over).ravel()
+    most = sums + (0 if bias is None else np.abs(bias.astype(np.int64)).ravel())
+    if most.max(initial=0) >= (MOST_WIDE if wide else 2**31):
+        raise UnsupportedError(f"its sums may leave {46 if wide else 32} bits")
+    if not wide:
+        return "int16_bias_int32"
+    return "int16" if sums.max(initial=0) < 2**31 else "int16_long"
 
 
 def zeros(to: Rescaling) -> dict[str, Field]:
@@ -60,13 +96,30 @@ def check_sums(
     return int(most.max(initial=0))
 
 
-def check_grid(zeros: Sequence[int], limits: tuple[int, int]) -> None:
-    """Refuse zero points that are no bytes, and limits between which there is nothing. Raises
-    UnsupportedError.
+def check_grid(
+    zeros: Sequence[int], limits: tuple[int, int], dtype: TensorType = TensorType.INT8
+) -> None:
+    """Refuse zero points that the elements' type does not have (of 16 bits, all but 0), and limits
+    between which there is nothing. Raises UnsupportedError.
     """
-    low, high = np.iinfo(np.int8).min, np.iinfo(np.int8).max
-    if any(not low <= zero <= high for zero in zeros) or not low <= limits[0] <= limits[1] <= high:
-        raise UnsupportedError("a zero point, or a limit of its results, is no byte")
+    low, high = limits_of(dtype)
+    least, most = (0, 0) if dtype == TensorType.INT16 else (low, high)
+    if any(not least <= z <= most for z in zeros) or not low <= limits[0] <= limits[1] <= high:
+        raise UnsupportedError(f"a zero point, or a limit of its results, is none of {dtype.name}")
+
+
+def limits_of(dtype: TensorType) -> tuple[int, int]:
+    """Return the least and the largest integer of a type."""
+    limits = np.iinfo(NUMPY[dtype])
+    return int(limits.min), int(limits.max)
+
+
+def factor_fields(name: str, factor: Factor) -> dict[str, Field]:
+    """Write a factor as a multiplier below 2^31 and a shift: that of ONE is 2^30."""
+    multiplier, shift = (int(number) for number in factor)
+    if multiplier == ONE[0]:
+        multiplier, shift = multiplier // 2, shift + 1
+    return {f"{name}multiplier": multiplier, f"{name}shift": shift}
 
 
 def tabulated(op: Op, context: PortableContext) -> Sequence[CCall]:
