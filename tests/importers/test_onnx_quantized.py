@@ -261,3 +261,16 @@ def test_half_precision_goes_through_every_quantizer(scheme: str) -> None:
     assert result.proof is not None
     (output,) = result.proof.outputs
     assert (output.file.snr_db or 0) > (10 if scheme == "learned" else 20)  # learned: 36 records
+
+
+def test_a_mask_of_infinities_that_was_quantized_is_refused() -> None:
+    """It has the scale inf: onnxruntime's tools write such files, which compute no numbers."""
+    nodes = [
+        helper.make_node("DequantizeLinear", ["codes", "scale", "point"], ["mask"]),
+        helper.make_node("Add", ["x", "mask"], ["y"]),
+    ]
+    codes, point = np.int8([[0, -127]]), np.int8(0)
+    model = network(nodes, [1, 2], codes=codes, scale=np.float32(np.inf), point=point)
+    assert np.isnan(answer(model, np.zeros((1, 2), np.float32))).any()
+    with pytest.raises(luciole.LucioleError, match="a scale is inf: infinities"):
+        from_proto(model)

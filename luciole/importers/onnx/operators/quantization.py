@@ -30,12 +30,15 @@ def affine_from(
     k: Building, value: Value, dtype: TensorType, scale: Value, point: Value | None, axis: int
 ) -> Affine | None:
     """Read scales and zero points that a file's tensor can have; None for such that it cannot:
-    computed ones, blocks, and types that circle does not quantize.
+    computed ones, blocks, and types that circle does not quantize. Raises RefusedError for scales
+    that are not finite: every code stands for an infinity or for no number.
     """
     points = None if point is None else point.data
     if scale.data is None or (point is not None and points is None):
         return None
     scales = scale.data.reshape(-1)
+    for wrong in scales[~np.isfinite(scales)]:
+        raise RefusedError(f"a scale is {wrong}: infinities (a mask's?) have no codes")
     if dtype not in (*ACTIVATIONS, *PACKED) or scale.dtype != TensorType.FLOAT32:
         return None
     if len(scale.shape) > 1 or not (np.isfinite(scales) & (scales > 0)).all():
