@@ -63,8 +63,8 @@ def plant(root: Path) -> Path:
     """
     folder = root / "kernels" / cache_version()
     folder.mkdir(mode=0o700, parents=True)
-    file = folder / objects._file_name(adding(3)._name)
-    file.write_bytes(objects._packed(file.name, *adding(1000)._compile()))
+    file = folder / objects._file_name(adding(3).name)
+    file.write_bytes(objects._packed(file.name, *adding(1000).compile()))
     file.chmod(0o600)
     return file
 

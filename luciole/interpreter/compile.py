@@ -23,6 +23,7 @@ from luciole.kernels.core import registry
 from luciole.kernels.core.contract import NativeStep, Reference
 from luciole.kernels.core.errors import ExecutionError
 from luciole.kernels.core.reasons import Declined, accepted
+from luciole.kernels.jit import with_compiled
 
 DEFAULT_MEMORY_LIMIT = 4 << 30
 """Bytes of tensors that a model may ask for unless the caller raises it."""
@@ -81,7 +82,9 @@ class _Compiler:
             held = hold(settled, layout, caller.meter, placed)
             left = self.memory_limit - settled.made_bytes - layout.size
             called = _CalledGraphs(caller, crew, left)
-            steps = build(settled, layout, held, called.reference, called.loop)
+            steps = with_compiled(
+                lambda: build(settled, layout, held, called.reference, called.loop)
+            )
             if any(step.context is not None for step in steps):
                 return StatefulPlan(
                     settled, layout, held, steps, crew, caller.meter, state=caller.state

@@ -269,8 +269,8 @@ def test_a_mask_of_infinities_that_was_quantized_is_refused() -> None:
         helper.make_node("DequantizeLinear", ["codes", "scale", "point"], ["mask"]),
         helper.make_node("Add", ["x", "mask"], ["y"]),
     ]
-    codes, point = np.int8([[0, -127]]), np.int8(0)
-    model = network(nodes, [1, 2], codes=codes, scale=np.float32(np.inf), point=point)
+    codes, point, scale = np.array([[0, -127]], "b"), np.array(0, "b"), np.array(np.inf, "f")
+    model = network(nodes, [1, 2], codes=codes, scale=scale, point=point)
     assert np.isnan(answer(model, np.zeros((1, 2), np.float32))).any()
     with pytest.raises(luciole.LucioleError, match="a scale is inf: infinities"):
         from_proto(model)

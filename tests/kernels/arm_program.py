@@ -8,7 +8,7 @@ before this, or anything of luciole's, is imported.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from unittest.mock import patch
@@ -34,14 +34,14 @@ class Kernels:
     codes: list[bytes] = field(default_factory=list)
     known: dict[str, int] = field(default_factory=dict)
 
-    def address_of(self, name: str, compile_: Callable[[], tuple[str, bytes]]) -> int:
+    def address_of(self, kernel: compiling.Kernel) -> int:
         """Compile a kernel, but load it nowhere."""
-        if name not in self.known:
-            symbol, code = compile_()
-            self.known[name] = FIRST_ADDRESS + len(self.known)
-            self.names[self.known[name]] = symbol
+        if kernel.name not in self.known:
+            symbol, code = kernel.compile()
+            self.known[kernel.name] = FIRST_ADDRESS + len(self.known)
+            self.names[self.known[kernel.name]] = symbol
             self.codes.append(code)
-        return self.known[name]
+        return self.known[kernel.name]
 
 
 def steps() -> Iterator[tuple[NativeStep, Sequence[Array], Array]]:
@@ -89,7 +89,7 @@ def _inside(word: int, name: str, array: Array) -> str:
 def write(folder: Path) -> None:
     """Compile kernels and write everything into a folder."""
     kernels = Kernels()
-    with patch.object(compiling, "address_of", kernels.address_of):
+    with patch.object(compiling.Kernel, "address", property(kernels.address_of)):
         (folder / "program.s").write_text(text(kernels))
     for number, code in enumerate(kernels.codes):
         (folder / f"kernel_{number}.o").write_bytes(code)

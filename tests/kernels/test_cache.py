@@ -34,13 +34,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("LUCIOLE_CACHE", str(tmp_path / "cache"))
     kernel_cache.cache_clear()
     CALLS.clear()
-    compile_ = compiling.Function._compile
+    compile_ = compiling.Function.compile
 
     def noted(self: compiling.Function) -> tuple[str, bytes]:
         CALLS.append(self.function.__qualname__)
         return compile_(self)
 
-    monkeypatch.setattr(compiling.Function, "_compile", noted)
+    monkeypatch.setattr(compiling.Function, "compile", noted)
     yield tmp_path / "cache"
     kernel_cache.cache_clear()
 
@@ -294,4 +294,4 @@ def test_a_kernel_that_calls_what_the_c_library_lacks_is_refused() -> None:
         r[0] = np.zeros(r[0])[0]
 
     with pytest.raises(RuntimeError, match=r"allocate.* calls NRT_\w+, which the C library lacks"):
-        allocate._compile()
+        allocate.compile()

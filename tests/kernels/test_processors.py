@@ -88,7 +88,7 @@ for made in (
     counting.kernel(1, *shape, *ending),
     tiles.kernel(2, *shape, *ending),
 ):
-    name, code = made._compile()
+    name, code = made.compile()
     assert code
 """
 """What no machine without these instructions can run, but compile."""

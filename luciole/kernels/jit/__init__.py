@@ -12,6 +12,7 @@ from luciole.kernels.jit.compiling import Kernel, inlined, kernel, run_timed, se
 from luciole.kernels.jit.emits import Single
 from luciole.kernels.jit.objects import of_single
 from luciole.kernels.jit.scalars import Pointer, call, floats, longs, popcount, words
+from luciole.kernels.jit.together import with_compiled
 from luciole.kernels.jit.vector.bit_lookups import ones, write_word
 from luciole.kernels.jit.vector.bits import (
     begin_chains,
@@ -80,6 +81,7 @@ __all__ = [
     "small_counters",
     "sort_word",
     "tanh",
+    "with_compiled",
     "word_floats",
     "word_splats",
     "words",

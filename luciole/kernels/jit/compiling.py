@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from luciole.kernels.jit.emits import Kind, types
 from luciole.kernels.jit.machine_code import machine_code
-from luciole.kernels.jit.objects import address_of, in_c_library, python_call
+from luciole.kernels.jit.objects import cached, in_c_library, keep, python_call
 from luciole.kernels.jit.record import Record, numba_type
 from luciole.kernels.jit.scalars import call, nanoseconds, number, set_number
+from luciole.kernels.jit.together import is_put_off
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -29,16 +30,31 @@ class Function:
 
     def __init__(self, function: Callable[..., object], signature: Kind) -> None:
         self.function = function
+        self.name = _name(function)
         self._signature = signature
-        self._name = _name(function)
+        self._address: int | None = None
 
-    @functools.cached_property
+    @property
     def address(self) -> int:
         """Where the machine code begins."""
-        return address_of(self._name, self._compile)
+        if not self.is_there():
+            self.keep(*self.compile())
+        assert self._address is not None, "it was kept"
+        return self._address
 
-    def _compile(self) -> tuple[str, bytes]:
+    def is_there(self) -> bool:
+        """Return whether it was compiled before, by whichever process."""
+        if self._address is None:
+            self._address = cached(self.name)
+        return self._address is not None
+
+    def compile(self) -> tuple[str, bytes]:
+        """Compile it; returns its name as C calls it, and its object file."""
         return machine_code(self.function, self._signature)
+
+    def keep(self, symbol: str, code: bytes) -> None:
+        """Load the machine code, and put it into the cache for later processes."""
+        self._address = keep(self.name, symbol, code)
 
 
 class Kernel(Function):
@@ -49,6 +65,11 @@ class Kernel(Function):
         is_named = isinstance(record, type) and issubclass(record, Record)
         argument = numba_type(record) if is_named else types.CPointer(types.int64)
         super().__init__(function, types.void(argument))
+
+    @property
+    def address(self) -> int:
+        """Where the machine code begins; 0 where it is compiled first, see ``with_compiled``."""
+        return 0 if is_put_off(self) else super().address
 
 
 def kernel(function: Callable[[R], None]) -> Kernel:

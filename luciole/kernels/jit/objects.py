@@ -19,13 +19,17 @@ _engines: list[Any] = []
 """Engines that own the loaded code, for good: somebody may hold an address."""
 
 
-def address_of(name: str, compile_: Compile) -> int:
-    """Return the address of a function, read from the cache, or compiled and put there."""
-    file, cache = _file_name(name), kernel_cache()
-    cached = _unpacked(file, cache.read(file))
-    symbol, code = cached or compile_()
-    if cached is None:
-        cache.write(file, _packed(file, symbol, code))
+def cached(name: str) -> int | None:
+    """Return the address of a function that was compiled before, None where none was."""
+    file = _file_name(name)
+    unpacked = _unpacked(file, kernel_cache().read(file))
+    return None if unpacked is None else _load(*unpacked)
+
+
+def keep(name: str, symbol: str, code: bytes) -> int:
+    """Put a compiled function into the cache and load it; returns its address."""
+    file = _file_name(name)
+    kernel_cache().write(file, _packed(file, symbol, code))
     return _load(symbol, code)
 
 
