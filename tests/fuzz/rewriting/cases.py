@@ -262,8 +262,23 @@ class Case:
         if peer is not None:
             mine = [a[:_PEER] for a in outputs]
             floats = judging.ROUNDED if _rounds_itself(file) else judging.FLOATS
-            apart = judging.unequal(mine, peer, forms.steps(file.graph), floats)
+            apart = list(judging.unequal(mine, peer, forms.steps(file.graph), floats))
+            if apart:
+                steps = self._tipped_steps(file, mine)
+                apart = list(judging.unequal(mine, peer, steps, floats))
             self._see(job, "LiteRT differs", apart)
+
+    def _tipped_steps(self, file: Model, mine: Outputs) -> list[float]:
+        """How far outputs go, beyond a step of each, where floats inside are a little other ones:
+        one that is rounded to the next step may be multiplied by large numbers.
+        """
+        apart = [0.0] * len(mine)
+        for seed in range(_TIPPED):
+            tipped = forms.tipped(file, seed, forms.INSIDE)
+            others = forms.of_model(tipped, self.network.records, _PEER)
+            rows = zip(apart, mine, others, strict=True)
+            apart = [max(most, float(np.nanmax(np.abs(a - b)))) for most, a, b in rows]
+        return [step + most for step, most in zip(forms.steps(file.graph), apart, strict=True)]
 
     # ---------------------------------------------------------------------------------- rewriting
     def _rewritings(self, files: list[File]) -> None:

@@ -71,16 +71,24 @@ def of_model(model: Model, records: Records, most: int | None = None) -> Outputs
     return interpreted(interpreter, records, most)
 
 
-def tipped(model: Model, seed: int) -> Model:
-    """Copy a network of floats between QUANTIZE and DEQUANTIZE, each tensor shifted by up to an
-    eighth of its step before it is rounded.
+SIMULATED, INSIDE = 1 / 8, 1 / 64
+"""Shares of a step by which tensors are tipped: all that are rounded, and those that are computed
+in floats before, which runtimes do not compute alike to the last bit.
+"""
+
+
+def tipped(model: Model, seed: int, share: float = SIMULATED) -> Model:
+    """Copy a network with floats before QUANTIZE, each tensor shifted by up to a share of its step
+    before it is rounded; inputs stay where only what lies ``INSIDE`` is tipped.
     """
     rng, made = np.random.default_rng(seed), model.clone()
     for op in [op for graph in made.graphs for op in graph.ops if isinstance(op, Quantize)]:
         affine, graph = affine_of(op.output), op.graph
         if affine is None or graph is None or op.input.dtype != TensorType.FLOAT32:
             continue
-        shift = np.array(rng.uniform(-1 / 8, 1 / 8) * affine.scale.min(), np.float32)
+        if share == INSIDE and op.input.is_input:
+            continue
+        shift = np.array(rng.uniform(-share, share) * affine.scale.min(), np.float32)
         constant = graph.add_constant(graph.unique_name("shift"), shift)
         shifted = graph.insert_before(op, Add(op.input, constant), graph.unique_name("shifted"))
         op.set_operand(0, shifted.output)
