@@ -157,9 +157,9 @@ def _listed(types: set[str], every: Iterable[TensorType] = registry.ANY, word: s
         weights[data] += [of] if of else []
     alone = sorted(text for text in types if " x " not in text)
     data_of: dict[str, list[str]] = defaultdict(list)
-    for data, of in weights.items():
-        data_of["/".join(of)] += [data] if of else []
-    pairs = (f"{'/'.join(data)} x {of}" for of, data in data_of.items() if data)
+    for data, others in weights.items():
+        data_of["/".join(others)] += [data] if others else []
+    pairs = (f"{'/'.join(several)} x {of}" for of, several in data_of.items() if several)
     return ", ".join([*alone, *pairs])
 
 
