@@ -8,6 +8,11 @@ from numpy.typing import NDArray
 Numbers = NDArray[np.float32]
 
 
+def negative_rmse(answers: Numbers, labels: Numbers) -> float:
+    """Compute the root mean squared error of a regression, below 0 so that more is better."""
+    return -float(np.sqrt(np.mean(np.square(answers - labels.reshape(answers.shape)))))
+
+
 def mean_iou(answers: Numbers, labels: NDArray[np.generic]) -> float:
     """Compute the mean over classes of intersection over union: ``answers`` are scores
     [records, height, width, classes], ``labels`` class numbers [records, height, width], or where
@@ -21,8 +26,3 @@ def mean_iou(answers: Numbers, labels: NDArray[np.generic]) -> float:
         if either:
             shares.append(np.sum((found == number) & (right == number)) / either)
     return float(np.mean(shares))
-
-
-def negative_rmse(answers: Numbers, labels: Numbers) -> float:
-    """Compute the root mean squared error of a regression, below 0 so that more is better."""
-    return -float(np.sqrt(np.mean(np.square(answers - labels.reshape(answers.shape)))))

@@ -85,7 +85,9 @@ class Session:
     def run(self, block: Block) -> str | None:
         """Run a block. Returns why it failed, None where it did not."""
         if block.title is not None:
-            (self.folder / block.title).write_text(block.body, "utf-8")
+            file = self.folder / block.title
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(block.body, "utf-8")
             return None
         if block.language == "text":
             missing = {masked(line) for line in block.body.splitlines()} - self.printed
@@ -109,10 +111,13 @@ class Session:
         output = io.StringIO()
         code = "\n" * block.line + block.body
         try:
+            sys.path.insert(0, str(self.folder))
             with contextlib.chdir(self.folder), contextlib.redirect_stdout(output):
                 exec(compile(code, "page", "exec"), self.names)
         except Exception as error:  # whatever a page's code raises
             return f"{type(error).__name__}: {error}", output.getvalue()
+        finally:
+            sys.path.remove(str(self.folder))
         return None, output.getvalue()
 
 
