@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from luciole.compiler.variables import Variables, variables_of
+from luciole.compiler.variables import variables_of
 from luciole.interpreter.microscaling import InBlocks
 from luciole.interpreter.settle import Settled, settle
 from luciole.ir import Array, Graph, GraphError, Op, UnsupportedError, Value
@@ -60,8 +60,9 @@ class Network:
         self.calls = kept[::-1]
 
 
-def lower(graph: Graph, vectors: Vectors = SCALAR) -> Network:
-    """Turn a graph into calls, for a machine whose registers hold ``vectors``.
+def lower(graph: Graph, vectors: Vectors = SCALAR, *, packs_weights: bool = True) -> Network:
+    """Turn a graph into calls, for a machine whose registers hold ``vectors``; weights of few
+    levels become codes where it ``packs_weights``.
 
     Raises UnsupportedError that lists what has no C form, GraphError for extents that only a run
     settles, and what ``settle`` raises.
@@ -72,7 +73,8 @@ def lower(graph: Graph, vectors: Vectors = SCALAR) -> Network:
             raise UnsupportedError(open_)
     hosts = _hosts(settled.ops)
     variables = variables_of(settled, MEMORY_LIMIT)
-    calls, refused = _calls_of(settled, variables, vectors)
+    context = PortableContext(settled.constants, vectors, variables.by_handle, packs_weights)
+    calls, refused = _calls_of(settled, context)
     if refused:
         kinds = [op.kind for op in refused]
         listed = ", ".join(f"{kind} ({kinds.count(kind)}x)" for kind in dict.fromkeys(kinds))
@@ -108,7 +110,9 @@ def refusals(graph: Graph) -> dict[Op, str]:
     settled = _settled(graph)
     odd = {op: why for op in settled.ops if (why := _odd_operand(op))}
     rest = replace(settled, ops=[op for op in settled.ops if op not in odd])
-    _, refused = _calls_of(rest, variables_of(settled, MEMORY_LIMIT))
+    by_handle = variables_of(settled, MEMORY_LIMIT).by_handle
+    context = PortableContext(settled.constants, variables=by_handle)
+    _, refused = _calls_of(rest, context)
     return {op: (odd | refused)[op] for op in settled.ops if op in odd or op in refused}
 
 
@@ -150,11 +154,8 @@ def _hosts(ops: Sequence[Op]) -> dict[Value, Value]:
     return hosts
 
 
-def _calls_of(
-    settled: Settled, variables: Variables, vectors: Vectors = SCALAR
-) -> tuple[list[CCall], dict[Op, str]]:
+def _calls_of(settled: Settled, context: PortableContext) -> tuple[list[CCall], dict[Op, str]]:
     """Make the calls of all operators that do more than reshape; why some have none."""
-    context = PortableContext(settled.constants, vectors, variables.by_handle)
     calls, refused = list[CCall](), dict[Op, str]()
     for op in settled.ops:
         if op.reshapes:

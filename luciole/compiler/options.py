@@ -32,7 +32,7 @@ class CompileOptions:
     """``name``: what functions begin with. ``input``: bytes (before ``preprocess``), the model's
     own float or quantized type. ``output``: the model's own type, fixed point, or the class.
     ``preprocess``: for each input what turns bytes into real numbers, None for nothing. ``arena``:
-    static, or given by the caller.
+    static, or given by the caller. ``unpack``: weights of few levels lie in flash as bytes.
     """
 
     name: str
@@ -42,6 +42,7 @@ class CompileOptions:
     preprocess_text: str = ""
     target: str = PORTABLE
     arena: str = STATIC
+    unpack: bool = False
 
     def __post_init__(self) -> None:
         """Refuse values that are no choice. Raises OptionError."""

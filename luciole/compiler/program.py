@@ -21,7 +21,7 @@ from luciole.ir.analysis.lifetimes import Lifetime
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.graph import Signature
 from luciole.ir.value import element_count
-from luciole.kernels.portable.calls import CCall, Vectors
+from luciole.kernels.portable.calls import CCall
 
 ALIGNMENT = 8
 
@@ -77,7 +77,7 @@ def compile_model(model: Model, options: CompileOptions, origin: str = "luciole"
     Raises UnsupportedError that lists operators without a C form, and LucioleError for options that
     do not suit the model.
     """
-    network = _lowered(model.graph, options.machine.vectors)
+    network = _lowered(model.graph, options)
     _refuse_odd((*network.inputs, *network.outputs))
     input_names, output_names = _spoken(model)
     inputs = [end.called(input_names[place]) for place, end in enumerate(enter(network, options))]
@@ -105,13 +105,14 @@ def _spoken(model: Model) -> tuple[list[str], list[str]]:
     ]
 
 
-def _lowered(graph: Graph, vectors: Vectors) -> Network:
+def _lowered(graph: Graph, options: CompileOptions) -> Network:
     """Turn a graph into calls that agree on how many words lie side by side: if one knows less, all
     take one.
     """
-    network = lower(graph, vectors)
+    vectors, packs_weights = options.machine.vectors, not options.unpack
+    network = lower(graph, vectors, packs_weights=packs_weights)
     agreed = {call.words for call in network.calls if call.words} <= {vectors.words}
-    return network if agreed else lower(graph)
+    return network if agreed else lower(graph, packs_weights=packs_weights)
 
 
 def _refuse_odd(values: Iterable[Value]) -> None:

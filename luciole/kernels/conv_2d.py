@@ -24,6 +24,7 @@ from luciole.kernels.portable.calls import CCall, Field, PortableContext, portab
 from luciole.kernels.portable.hybrid import BY_BYTES, hybrid_calls
 from luciole.kernels.portable.images import cut_off, windows_of
 from luciole.kernels.portable.integers import INT8_BY_4, INT8S, INT16S, rescaled
+from luciole.kernels.portable.packed import BLOCK, with_packed_weights
 
 
 @reference(Conv2D, TensorType.FLOAT32)
@@ -189,7 +190,10 @@ def integer_in_c(op: Conv2D, context: PortableContext) -> list[CCall]:
     to = _rescaling(op)
     kind, scaled = rescaled(to, weights, bias, (1, 2, 3), wide=to.is_wide(_bias_type(op)))
     scratch = 16 * -(-element_count(op.filter.dims[1:]) // 4)
-    return [CCall(f"luc_conv_2d_{kind}", _fields(op) | scaled, (op.input,), op.results, scratch)]
+    fields = _fields(op) | scaled
+    call = CCall(f"luc_conv_2d_{kind}", fields, (op.input,), op.results, scratch)
+    pixels = element_count(op.results[0].dims[:3])
+    return [with_packed_weights(call, weights, context, most=BLOCK if pixels > 2 else 0)]
 
 
 @portable(Conv2D, TensorType.FLOAT32)

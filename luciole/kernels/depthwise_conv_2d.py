@@ -29,6 +29,7 @@ from luciole.kernels.portable.calls import CCall, Field, PortableContext, portab
 from luciole.kernels.portable.hybrid import BY_BYTES, hybrid_calls
 from luciole.kernels.portable.images import cut_off, windows_of
 from luciole.kernels.portable.integers import INT8_BY_4, INT8S, INT16S, rescaled
+from luciole.kernels.portable.packed import with_packed_weights
 
 
 @reference(DepthwiseConv2D, TensorType.FLOAT32)
@@ -179,7 +180,8 @@ def integer_in_c(op: DepthwiseConv2D, context: PortableContext) -> list[CCall]:
     wide = to.is_wide(None if op.bias is None else op.bias.dtype)
     kind, scaled = rescaled(to, weights, bias, (0, 1, 2), wide=wide)
     fields = _fields(op) | scaled
-    return [CCall(f"luc_depthwise_conv_2d_{kind}", fields, (op.input,), op.results)]
+    call = CCall(f"luc_depthwise_conv_2d_{kind}", fields, (op.input,), op.results)
+    return [with_packed_weights(call, weights, context, axis=3, most=weights.size)]
 
 
 @portable(DepthwiseConv2D, TensorType.FLOAT32)

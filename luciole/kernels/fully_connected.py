@@ -25,11 +25,12 @@ from luciole.kernels.layers.int8.layer import IntegerLayer
 from luciole.kernels.layers.int8.rescale import BYTES, SHORTS, SIGNATURES, Rescaling, centred
 from luciole.kernels.layers.int16.layer import ShortLayer
 from luciole.kernels.layers.int16.pair_tiles import Scaling
-from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
+from luciole.kernels.portable.calls import CCall, Field, PortableContext, number_of, portable
 from luciole.kernels.portable.floats import activated, as_limits
 from luciole.kernels.portable.hybrid import BY_BYTES, hybrid_calls
 from luciole.kernels.portable.images import cut_off, windows_of
 from luciole.kernels.portable.integers import INT8_BY_4, INT8S, INT16S, check_sums, kind_of
+from luciole.kernels.portable.packed import BLOCK, with_packed_weights
 from luciole.schema.enums import (
     FullyConnectedOptionsWeightsFormat,
     Padding,
@@ -221,7 +222,14 @@ def integer_in_c(op: FullyConnected, context: PortableContext) -> list[CCall]:
     fields |= _in_integers(factors, largest)
     fields |= {"result_zero": to.result_zero, "least": least, "most": most}
     scratch = 8 * -(-op.weights.dims[1] // 4)
-    return [CCall("luc_fully_connected_int8", fields, (op.input,), op.results, scratch)]
+    call = CCall("luc_fully_connected_int8", fields, (op.input,), op.results, scratch)
+    return [_packed(call, weights, context)]
+
+
+def _packed(call: CCall, weights: Array, context: PortableContext) -> CCall:
+    """Pack the weights of a layer, which unpacks few at a time where it has one row."""
+    most = BLOCK if number_of(call.fields, "rows") > 1 else 0
+    return with_packed_weights(call, weights, context, most=most)
 
 
 def _in_integers(factors: Array, largest: int) -> dict[str, Field]:
@@ -243,7 +251,8 @@ def short_in_c(op: FullyConnected, context: PortableContext) -> list[CCall]:
     fields = _fields(op, context) | {"bias": bias, "factors": factors}
     fields |= {"least": least, "most": most}
     scratch = 8 * -(-op.weights.dims[1] // 4)
-    return [CCall(f"luc_fully_connected_{kind}", fields, (op.input,), op.results, scratch)]
+    call = CCall(f"luc_fully_connected_{kind}", fields, (op.input,), op.results, scratch)
+    return [_packed(call, weights, context)]
 
 
 @portable(FullyConnected, TensorType.FLOAT32)

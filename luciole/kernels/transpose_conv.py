@@ -26,6 +26,7 @@ from luciole.kernels.layers.int16.layer import ShortLayer, way_of_convolution
 from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
 from luciole.kernels.portable.images import cut_off
 from luciole.kernels.portable.integers import INT8S, INT16S, rescaled
+from luciole.kernels.portable.packed import with_packed_weights
 from luciole.schema.enums import ActivationFunctionType, Padding
 
 
@@ -234,4 +235,5 @@ def integer_in_c(op: TransposeConv, context: PortableContext) -> list[CCall]:
     wide = to.is_wide(op.quantized_bias_type if op.bias is None else op.bias.dtype)
     kind, scaled = rescaled(to, weights, bias, (1, 2, 3), wide=wide)
     fields = _spreading(op) | scaled
-    return [CCall(f"luc_transpose_conv_{kind}", fields, (op.out_backprop,), op.results)]
+    call = CCall(f"luc_transpose_conv_{kind}", fields, (op.out_backprop,), op.results)
+    return [with_packed_weights(call, weights, context, most=weights.size)]

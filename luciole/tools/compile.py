@@ -67,6 +67,26 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole compile") ->
         help="memory for tensors: static, or given with each call",
     )
     parser.add_argument(
+        "--unpack",
+        action="store_true",
+        help="keep weights of up to 4 bits in flash as bytes, and not as codes that are unpacked "
+        "while it runs; --library does so too",
+    )
+    _add_files(parser)
+    parser.add_argument(
+        "--check",
+        metavar="DATA",
+        help="compile for this machine, run on these records, and compare with the interpreter",
+    )
+    parser.add_argument("--limit", type=int, metavar="N", help="check with the first N records")
+    add_data_bounds(parser)
+    add_common(parser)
+    return run_program(argv, parser, _run)
+
+
+def _add_files(parser: argparse.ArgumentParser) -> None:
+    """Declare options for what is written beside the network or around it."""
+    parser.add_argument(
         "--library",
         action="store_true",
         help="also make NAME.so with this machine's compiler, for luciole.Compiled",
@@ -81,15 +101,6 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole compile") ->
         choices=("cmake", "makefile", "microbit", "arduino", "zephyr"),
         help="write a project that builds the network and runs its self test: PASS or FAIL",
     )
-    parser.add_argument(
-        "--check",
-        metavar="DATA",
-        help="compile for this machine, run on these records, and compare with the interpreter",
-    )
-    parser.add_argument("--limit", type=int, metavar="N", help="check with the first N records")
-    add_data_bounds(parser)
-    add_common(parser)
-    return run_program(argv, parser, _run)
 
 
 def _add_ends(parser: argparse.ArgumentParser) -> None:
@@ -154,6 +165,7 @@ def _options(arguments: argparse.Namespace, model: Model) -> CompileOptions:
         text,
         target,
         arguments.arena,
+        arguments.unpack or arguments.library,
     )
 
 

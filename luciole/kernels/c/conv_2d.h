@@ -4,6 +4,7 @@
 
 #include "dots.h"
 #include "fixed_point.h"
+#include "packed.h"
 #include "windows.h"
 
 struct luc_conv_2d_int8 {
@@ -55,11 +56,11 @@ static inline void luc_conv_outputs_int8(const struct luc_conv_2d_int8 *op, int3
     z[output] = luc_stored_int8(luc_rescaled_int8(second + bias, multiplier, shift), zero, least, most);
 }
 
-/* The results of a group of filters for two windows, at `y` and `z`. */
-static void luc_conv_pair_int8(const struct luc_conv_2d_int8 *op, const int16_t *a, const int16_t *b,
-                               int32_t size, int32_t first, int32_t end, luc_code_int8 *y, luc_code_int8 *z)
+/* The results of some filters, whose weights are given, for two windows, at `y` and `z`. */
+static void luc_conv_pair_int8(const struct luc_conv_2d_int8 *op, const int8_t *weights, const int16_t *a,
+                               const int16_t *b, int32_t size, int32_t first, int32_t end,
+                               luc_code_int8 *y, luc_code_int8 *z)
 {
-    const int8_t *weights = op->weights + first * size;
     for (int32_t o = first; o < end; o += 2, weights += 2 * size) {
         luc_sum_int8 sums[4];
         int32_t other = o + 1 < end;
@@ -69,21 +70,55 @@ static void luc_conv_pair_int8(const struct luc_conv_2d_int8 *op, const int16_t 
     }
 }
 
-/* Windows are computed in pairs, of an odd number the last one with itself. */
+/* Some filters of a group, whose weights are given. Windows are computed in pairs, of an odd number the
+ * last one with itself.
+ */
+static void luc_conv_filters_int8(const struct luc_conv_2d_int8 *op, const int8_t *weights,
+                                  const luc_code_int8 *x, int32_t first, int32_t end, luc_code_int8 *y,
+                                  int16_t *a)
+{
+    const struct luc_windows *w = &op->windows;
+    int32_t size = w->kernel_height * w->kernel_width * op->depth, count = luc_window_count(w);
+    int16_t *b = a + (size + 3) / 4 * 4;
+    for (int32_t k = 0; k < count; k += 2) {
+        int32_t other = k + 1 < count;
+        luc_gather_int8(op, x, k, a);
+        if (other) luc_gather_int8(op, x, k + 1, b);
+        luc_conv_pair_int8(op, weights, a, other ? b : a, size, first, end, y + k * w->outputs,
+                           y + (k + other) * w->outputs);
+    }
+}
+
 static void luc_conv_2d_int8(const struct luc_conv_2d_int8 *op, const luc_code_int8 *x, luc_code_int8 *y,
                              void *scratch)
 {
     const struct luc_windows *w = &op->windows;
-    int32_t size = w->kernel_height * w->kernel_width * op->depth, count = luc_window_count(w);
+    int32_t size = w->kernel_height * w->kernel_width * op->depth;
     int32_t of_group = w->outputs / (w->channels / op->depth);
-    int16_t *a = (int16_t *)scratch, *b = a + (size + 3) / 4 * 4;
-    for (int32_t first = 0; first < w->outputs; first += of_group, x += op->depth)
-        for (int32_t k = 0; k < count; k += 2) {
-            int32_t other = k + 1 < count;
-            luc_gather_int8(op, x, k, a);
-            if (other) luc_gather_int8(op, x, k + 1, b);
-            luc_conv_pair_int8(op, a, other ? b : a, size, first, first + of_group, y + k * w->outputs,
-                               y + (k + other) * w->outputs);
+    for (int32_t k = 0; k < w->outputs; k += of_group, x += op->depth)
+        luc_conv_filters_int8(op, op->weights + k * size, x, k, k + of_group, y, (int16_t *)scratch);
+}
+
+struct luc_conv_2d_packed_int8 {
+    struct luc_conv_2d_int8 layer;
+    struct luc_packed packed;
+};
+
+/* Windows are listed once for each block of filters, and each filter is unpacked once. */
+static void luc_conv_2d_packed_int8(const struct luc_conv_2d_packed_int8 *op, const luc_code_int8 *x,
+                                    luc_code_int8 *y, void *scratch)
+{
+    const struct luc_windows *w = &op->layer.windows;
+    int32_t depth = op->layer.depth, size = w->kernel_height * w->kernel_width * depth;
+    int32_t of_group = w->outputs / (w->channels / depth), block = op->packed.block;
+    int16_t *lists = (int16_t *)scratch;
+    int8_t *weights = (int8_t *)(lists + 2 * ((size + 3) / 4 * 4));
+    for (int32_t group = of_group; group <= w->outputs; group += of_group, x += depth)
+        for (int32_t first = group - of_group; first < group; first += block) {
+            int32_t end = first + block < group ? first + block : group;
+            for (int32_t o = first; o < end; o++)
+                luc_unpack(&op->packed, o, size, 1, weights + (o - first) * size);
+            luc_conv_filters_int8(&op->layer, weights, x, first, end, y, lists);
         }
 }
 

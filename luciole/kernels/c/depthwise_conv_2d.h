@@ -3,6 +3,7 @@
 #define LUC_DEPTHWISE_CONV_2D_H
 
 #include "fixed_point.h"
+#include "packed.h"
 #include "windows.h"
 
 struct luc_depthwise_conv_2d_int8 {
@@ -102,6 +103,23 @@ static void luc_depthwise_conv_2d_int8(const struct luc_depthwise_conv_2d_int8 *
         for (int32_t o = fours; o < w->outputs; o++)
             *y++ = luc_depthwise_output_int8(op, o, luc_depthwise_1_int8(op, x, &at, o));
     }
+}
+
+struct luc_depthwise_conv_2d_packed_int8 {
+    struct luc_depthwise_conv_2d_int8 layer;
+    struct luc_packed packed;
+};
+
+static void luc_depthwise_conv_2d_packed_int8(const struct luc_depthwise_conv_2d_packed_int8 *op,
+                                              const luc_code_int8 *x, luc_code_int8 *y, void *scratch)
+{
+    struct luc_depthwise_conv_2d_int8 layer = op->layer;
+    int32_t outputs = layer.windows.outputs;
+    int32_t taps = layer.windows.kernel_height * layer.windows.kernel_width;
+    int8_t *weights = (int8_t *)scratch;
+    for (int32_t o = 0; o < outputs; o++) luc_unpack(&op->packed, o, taps, outputs, weights + o);
+    layer.weights = weights;
+    luc_depthwise_conv_2d_int8(&layer, x, y);
 }
 
 struct luc_depthwise_conv_2d_float {

@@ -4,6 +4,7 @@
 
 #include "dots.h"
 #include "fixed_point.h"
+#include "packed.h"
 
 struct luc_fully_connected_int8 {
     int32_t rows;
@@ -71,20 +72,46 @@ static inline luc_code_int16 luc_fully_connected_output_int16(const struct luc_f
     return luc_stored_int16(steps, 0, op->least, op->most);
 }
 
+/* Some outputs of all rows, whose weights are given. */
+static void luc_fully_connected_outputs_int8(const struct luc_fully_connected_int8 *op,
+                                             const int8_t *weights, const luc_code_int8 *x, int32_t first,
+                                             int32_t end, luc_code_int8 *y, int16_t *row)
+{
+    for (int32_t k = 0; k < op->rows; k++, x += op->inputs, y += op->outputs) {
+        const int8_t *by = weights;
+        luc_spread_int8(x, 0, op->inputs, row);
+        for (int32_t o = first; o < end; o += 2, by += 2 * op->inputs) {
+            luc_sum_int8 sums[2];
+            int32_t other = o + 1 < end;
+            luc_dots_2_int8(by, by + (other ? op->inputs : 0), row, op->inputs, sums);
+            y[o] = luc_fully_connected_output_int8(op, o, sums[0]);
+            if (other) y[o + 1] = luc_fully_connected_output_int8(op, o + 1, sums[1]);
+        }
+    }
+}
+
 static void luc_fully_connected_int8(const struct luc_fully_connected_int8 *op, const luc_code_int8 *x,
                                      luc_code_int8 *y, void *scratch)
 {
+    luc_fully_connected_outputs_int8(op, op->weights, x, 0, op->outputs, y, (int16_t *)scratch);
+}
+
+struct luc_fully_connected_packed_int8 {
+    struct luc_fully_connected_int8 layer;
+    struct luc_packed packed;
+};
+
+static void luc_fully_connected_packed_int8(const struct luc_fully_connected_packed_int8 *op,
+                                            const luc_code_int8 *x, luc_code_int8 *y, void *scratch)
+{
+    int32_t size = op->layer.inputs, outputs = op->layer.outputs, block = op->packed.block;
     int16_t *row = (int16_t *)scratch;
-    for (int32_t k = 0; k < op->rows; k++, x += op->inputs) {
-        const int8_t *weights = op->weights;
-        luc_spread_int8(x, 0, op->inputs, row);
-        for (int32_t o = 0; o < op->outputs; o += 2, weights += 2 * op->inputs) {
-            luc_sum_int8 sums[2];
-            int32_t other = o + 1 < op->outputs;
-            luc_dots_2_int8(weights, weights + (other ? op->inputs : 0), row, op->inputs, sums);
-            *y++ = luc_fully_connected_output_int8(op, o, sums[0]);
-            if (other) *y++ = luc_fully_connected_output_int8(op, o + 1, sums[1]);
-        }
+    int8_t *weights = (int8_t *)(row + (size + 3) / 4 * 4);
+    for (int32_t first = 0; first < outputs; first += block) {
+        int32_t end = first + block < outputs ? first + block : outputs;
+        for (int32_t o = first; o < end; o++)
+            luc_unpack(&op->packed, o, size, 1, weights + (o - first) * size);
+        luc_fully_connected_outputs_int8(&op->layer, weights, x, first, end, y, row);
     }
 }
 

@@ -3,6 +3,7 @@
 #define LUC_TRANSPOSE_CONV_H
 
 #include "fixed_point.h"
+#include "packed.h"
 
 struct luc_spreading {
     int32_t batches;
@@ -114,6 +115,23 @@ static void luc_transpose_conv_int8(const struct luc_transpose_conv_int8 *op, co
                     int32_t steps = luc_rescaled_int8(sum + bias, op->multipliers[o], op->shifts[o]);
                     *y++ = luc_stored_int8(steps, op->result_zero, op->least, op->most);
                 }
+}
+
+struct luc_transpose_conv_packed_int8 {
+    struct luc_transpose_conv_int8 layer;
+    struct luc_packed packed;
+};
+
+static void luc_transpose_conv_packed_int8(const struct luc_transpose_conv_packed_int8 *op,
+                                           const luc_code_int8 *x, luc_code_int8 *y, void *scratch)
+{
+    struct luc_transpose_conv_int8 layer = op->layer;
+    const struct luc_spreading *s = &layer.spreading;
+    int32_t size = s->kernel_height * s->kernel_width * s->channels;
+    int8_t *weights = (int8_t *)scratch;
+    for (int32_t o = 0; o < s->outputs; o++) luc_unpack(&op->packed, o, size, 1, weights + o * size);
+    layer.weights = weights;
+    luc_transpose_conv_int8(&layer, x, y);
 }
 
 #endif

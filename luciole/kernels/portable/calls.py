@@ -77,12 +77,14 @@ class CCall:
 @dataclass(frozen=True)
 class PortableContext:
     """Facts for a builder besides its operator: the contents of constants, sparse and folded ones
-    included, the machine's registers, and the tensors that stand for variables, by their handles.
+    included, the machine's registers, the tensors that stand for variables, by their handles, and
+    whether weights of few levels become codes.
     """
 
     constants: Mapping[Value, Array]
     vectors: Vectors = SCALAR
     variables: Mapping[Value, Value] = field(default_factory=dict)
+    packs_weights: bool = True
 
     def constant(self, value: Value) -> Array:
         """Return the contents of a constant. Raises UnsupportedError for what is computed."""
