@@ -268,8 +268,7 @@ def test_a_border_below_all_is_integers_in_front_of_a_pool() -> None:
 
 
 def _exponential(graph: Graph, x: Value) -> Op:
-    above = put(graph, Maximum(x, constant(graph, 1e-9)))  # which keeps codes, as RELU does not
-    keep = put(graph, Equal(x, above))
+    keep = put(graph, Equal(x, put(graph, Maximum(x, constant(graph, 0)))))
     return Exp(put(graph, SelectV2(keep, x, constant(graph, -INF))))
 
 

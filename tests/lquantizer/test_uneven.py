@@ -11,8 +11,13 @@ import luciole
 from luciole.exporters import to_bytes
 from luciole.ir import Array, Model, TensorType
 from luciole.ir.ops.conv_2d import Conv2D
+from luciole.ir.ops.elementwise_binary import Add, Mul
 from luciole.ir.ops.instance_norm import InstanceNorm
-from tests.lquantizer.test_poles import answers, decibels, network, normalized
+from luciole.ir.ops.quantize import Dequantize, Quantize
+from luciole.lquantizer import UniformOptions, quantize_uniform
+from luciole.optimizing import canonical
+from tests.lquantizer.networks import Builder
+from tests.lquantizer.test_poles import answers, decibels, layer, network, normalized
 from tests.networks import random
 from tests.support import data_path, litert
 
@@ -26,6 +31,17 @@ def from_torch(name: str) -> tuple[Model, Array]:
     shape = SHAPES[name]
     sizes = np.random.default_rng(1).uniform(0.02, 3, 200).astype(np.float32)
     return model, random(1, 200, *shape) * sizes.reshape(-1, *[1] * len(shape))
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_norms_of_very_uneven_records(name: str) -> None:
+    """The largest is 150 times as large as the smallest."""
+    model, x = from_torch(name)
+    sizes = np.abs(x).max(tuple(range(1, x.ndim)), keepdims=True)
+    steps = np.random.default_rng(2).permutation(np.geomspace(0.02, 3, len(x), dtype=np.float32))
+    x = x / sizes * steps.reshape(sizes.shape)
+    work = luciole.quantize(model, {"x": x}, scheme="int8").model
+    assert decibels(answers(model, x), answers(work, x)) > 35
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -54,7 +70,49 @@ def test_records_of_one_size_keep_their_integers() -> None:
     assert [op.input.dtype for op in layers] == [TensorType.INT8, TensorType.INT8]
 
 
-@pytest.mark.parametrize(("scheme", "least"), [("int8", 30), ("int16x8", 35)])
+@pytest.mark.parametrize("spread", [1, 6, 150])
+@pytest.mark.parametrize("scheme", ["int8", "int16x8"])
+def test_a_norm_of_integers_keeps_as_much_as_one_of_floats(scheme: str, spread: float) -> None:
+    """Records that were not seen, against the graph whose root and quotient stay float: ranges of
+    moments and roots leave room for these, and no tensor inside is rounded to 8 bits.
+    """
+    model = network(normalized)
+    sizes = np.geomspace(3 / spread, 3, 200, dtype=np.float32)[:, None]
+    x, unseen = random(5, 200, 16) * sizes, random(99, 200, 16) * sizes
+    spelled, work = (
+        quantize_uniform(one, {"x": x}, UniformOptions(scheme=scheme)).model
+        for one in (model, canonical(model))
+    )
+    assert kinds_on_floats(spelled) >= {"MEAN", "SQRT", "DIV"}
+    assert not kinds_on_floats(work)
+    expected = answers(model, unseen)
+    least = decibels(expected, answers(spelled, unseen))
+    content = to_bytes(work, "tflite")
+    theirs = np.concatenate([litert(content, [row[None]])[0] for row in unseen])
+    for made in (answers(content, unseen), theirs):
+        assert decibels(expected, made) > least - 0.2
+
+
+def kinds_on_floats(model: Model) -> set[str]:
+    ops = [op for op in model.graph.ops if not isinstance(op, Quantize | Dequantize)]
+    return {op.kind for op in ops if op.output.dtype == TensorType.FLOAT32}
+
+
+def test_what_follows_a_norm_of_16_bits_reads_one_rounding() -> None:
+    """Scales and shifts by constants belong to it; all that read 16 bits share one QUANTIZE."""
+    b = Builder()
+    x = b.graph.add_input("x", (1, 16))
+    scaled = b.add(Mul(normalized(b, layer(b, x)), b.constant(random(7, 16))))
+    b.graph.outputs = [layer(b, b.add(Add(scaled, b.constant(random(8, 16)))))]
+    data = {"x": random(5, 200, 16)}
+    work = luciole.quantize(b.model, data, scheme="int8").model
+    kinds = [op.kind for op in work.graph.ops if op.output.dtype == TensorType.INT16]
+    norm = ["MEAN", "SUB", "MUL", "MEAN", "ADD", "RSQRT", "MUL"]
+    assert kinds == ["QUANTIZE", *norm, "MUL", "ADD"]
+    assert decibels(answers(b.model, data["x"]), answers(work, data["x"])) > 35
+
+
+@pytest.mark.parametrize(("scheme", "least"), [("int8", 34), ("int16x8", 54)])
 def test_a_layer_normalization_of_uneven_records(scheme: str, least: float) -> None:
     model = network(normalized)
     sizes = np.geomspace(0.02, 3, 200, dtype=np.float32)[:, None]

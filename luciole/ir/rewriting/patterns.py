@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from luciole.ir.dtypes import Array
 from luciole.ir.op import Op
+from luciole.ir.ops.comparisons import Comparison
 from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.elementwise_binary import Add, Binary
 from luciole.ir.ops.reduce import Reduction
@@ -75,6 +76,13 @@ def with_constant(op: Binary) -> tuple[Value, Value] | None:
     if op.x.is_constant == op.y.is_constant:
         return None
     return (op.y, op.x) if op.x.is_constant else (op.x, op.y)
+
+
+def is_compared(value: Value) -> bool:
+    """Return whether a comparison reads a value: x == MAXIMUM(x, 0) is exact in integers, where
+    RELU(x) has a scale of its own.
+    """
+    return any(isinstance(use.op, Comparison) for use in value.users)
 
 
 def is_plain(op: Op) -> bool:

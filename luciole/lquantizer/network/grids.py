@@ -95,7 +95,9 @@ def choose_grids(
     for op in ops:
         _bring(grids, _shared(op), floats_of(op))
     for use, value in _of_other_type(ops, integers, grids):
-        reach = range_of(known[value]) if value in known else limits(value, integers[use.op])
+        own = known.get(value) or grids.tensors[value]
+        is_finer = _bits(own.dtype) < _bits(integers[use.op])
+        reach = range_of(own) if value in known or is_finer else limits(value, integers[use.op])
         grids.operands.setdefault(use, of_range(reach, integers[use.op]))
     for use, constant in _constants(ops):
         reach = _extremes(constant)
@@ -129,7 +131,9 @@ def _groups(
     endless = endless_tensors(graph)
     for value, dtype in touched(graph, integers, ends):
         affine = known.get(value)
-        reach = limits(value, dtype) if affine is None else range_of(affine)
+        reach = (
+            limits(value, _judging(value, dtype, integers)) if affine is None else range_of(affine)
+        )
         if affine is None and _is_part(value, integers):
             reach = NOTHING
         fixed = affine if affine is not None and affine.dtype == dtype else None
@@ -138,6 +142,19 @@ def _groups(
     for op in (op for op in graph.ops if op in integers):
         _bind(op, groups, integers[op])
     return groups
+
+
+def _judging(value: Value, dtype: TensorType, integers: Mapping[Op, TensorType]) -> TensorType:
+    """Return the type by which the range of a tensor of a type is chosen: of fewer bits where all
+    that read it have these.
+    """
+    types = {integers.get(use.op) for use in value.users}
+    read = types.pop() if len(types) == 1 and not value.is_output else None
+    return read if read is not None and _bits(read) < _bits(dtype) else dtype
+
+
+def _bits(dtype: TensorType) -> int:
+    return element_bits(dtype) or 0
 
 
 def _is_part(value: Value, integers: Container[Op]) -> bool:

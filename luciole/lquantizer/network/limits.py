@@ -15,6 +15,7 @@ from luciole.lquantizer.calibration.seen import Seen, seen
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.formats.affine import Range
 from luciole.lquantizer.network.poles import FRAGILE
+from luciole.lquantizer.network.uneven import room_for_others
 
 _LISTED = 5
 """Names in a sentence."""
@@ -33,6 +34,7 @@ class Limits:
         """Results of operators that integers would ruin, and why."""
         self.factors: dict[str, Array] = {}
         self._seen: dict[str, Seen] = {}
+        self._room: Mapping[str, float] = {}
         self._chosen: dict[str, TensorRange] = {}
         self._records = 0
 
@@ -55,7 +57,7 @@ class Limits:
         every = [*values, *(value for tensors in inner.values() for value in tensors)]
         if self.given is not None:
             self.given.check_names([value.name for value in every])
-        self._chosen = {}
+        self._chosen, self._room = {}, room_for_others(model.graph)
         known = {*self._seen, *({} if self.given is None else self.given.tensors)}
         left = [value for value in values if value.name not in known]
         unseen = [op for op in layers if not known.issuperset(v.name for v in inner[op])]
@@ -93,9 +95,11 @@ class Limits:
     def of(self, value: Value, dtype: TensorType) -> Range:
         """Find the least and the largest number that a tensor's integers reach."""
         saved = self._given(value)
-        return (
-            self._rule(self._seen[value.name], dtype) if saved is None else (saved.low, saved.high)
-        )
+        if saved is not None:
+            return saved.low, saved.high
+        low, high = self._rule(self._seen[value.name], dtype)
+        room = self._room.get(value.name, 1.0) if dtype == TensorType.INT16 else 1.0
+        return room * low, room * high
 
     def is_judged_as_read(self, value: Value, dtype: TensorType) -> bool:
         """Check whether the results of saturating readers decided how far a tensor reaches."""

@@ -46,8 +46,10 @@ def insert_pairs(
     for value, affine in tensors.items():
         made = value.producer is not None and value.producer.op in integers
         _round(graph, value, affine, None if made or value in ends else integers)
-    for (op, slot), affine in operands.items():
-        _round_operand(graph, op, slot, affine)
+    left = dict(operands)
+    while left:
+        for use in _round_operand(graph, next(iter(left)), left):
+            del left[use]
 
 
 def _round(graph: Graph, value: Value, affine: Affine, only: Container[Op] | None) -> None:
@@ -75,14 +77,24 @@ def insert_pair(graph: Graph, value: Value, affine: Affine, place: int) -> Dequa
     return dequantize
 
 
-def _round_operand(graph: Graph, op: Op, slot: int, affine: Affine) -> None:
-    """Round an operand to other scales for one operator; a constant is stored in them."""
-    value = op.required(slot)
+def _round_operand(graph: Graph, use: Use, operands: Mapping[Use, Affine]) -> list[Use]:
+    """Round an operand to other scales, and return the places that read it in these from then on;
+    a constant is stored in them.
+    """
+    value, affine = use.op.required(use.slot), operands[use]
     if value.data is not None:
-        set_constant(graph, Use(op, slot), affine.encode(value.data), affine)
-        return
-    dequantize = insert_pair(graph, value, affine, graph.ops.index(op))
-    op.set_operand(slot, dequantize.output)
+        set_constant(graph, use, affine.encode(value.data), affine)
+        return [use]
+    alike = [one for one in value.users if one in operands and _is_same(operands[one], affine)]
+    place = min(graph.ops.index(one.op) for one in alike)
+    dequantize = insert_pair(graph, value, affine, place)
+    for op, slot in alike:
+        op.set_operand(slot, dequantize.output)
+    return alike
+
+
+def _is_same(one: Affine, other: Affine) -> bool:
+    return one.dtype == other.dtype and one.same_numbers(other)
 
 
 def set_constant(graph: Graph, use: Use, codes: Array, affine: Affine | None) -> None:

@@ -37,6 +37,7 @@ from luciole.lquantizer.formats.stored_levels import StoredLevels
 from luciole.lquantizer.methods.integers import LearnedIntegers
 from luciole.lquantizer.network.branches import Aim, Branches
 from luciole.lquantizer.network.fake_quant import NOTHING, TrainedGrids
+from luciole.lquantizer.network.finer import with_finer_norms
 from luciole.lquantizer.network.grids import Grids, choose_grids, range_of, touched, without_grid
 from luciole.lquantizer.network.limits import Limits
 from luciole.lquantizer.network.places import types_of
@@ -151,7 +152,8 @@ class Known:
         """Round every tensor that operators on integers touch, and ``ends`` that are integers.
         Raises QuantizeError for an end of fewer or more bits than the operator beside it has.
         """
-        types, statistics = types_of(schemes), self.limits.seen_in(graph)
+        types = with_finer_norms(graph, types_of(schemes), ends)
+        statistics = self.limits.seen_in(graph)
         grids = choose_grids(graph, types, self._reach(self.limits.choose), ends, trained.tensors)
         for value in ends:
             _check_end(value, grids.tensors.get(value), ends[value])
