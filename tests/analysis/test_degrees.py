@@ -57,7 +57,7 @@ POWERS: dict[str, tuple[Maker, float | None]] = {
     "exponential": (lambda b, x: b.add(Exp(x)), None),
     "shifted": (lambda b, x: b.add(Add(x, constant(b, 3))), None),
     "two powers": (lambda b, x: b.add(Add(x, b.add(Square(x)))), None),
-    "cut off": (lambda b, x: b.add(Maximum(x, constant(b, 2))), None),
+    "cut off": (lambda b, x: b.add(Maximum(x, constant(b, 0.3))), None),
 }
 
 

@@ -147,6 +147,7 @@ def test_functions_of_one(tmp_path: Path) -> None:
     on: dict[str, Any] = {"affine": [Affine(0.0004)], "results": [TO]}
     for cls in (Relu, Relu6, elementwise_unary.Abs, elementwise_unary.Exp, elementwise_unary.Log):
         every.add(cls, [x], **on)
+    every.add(elementwise_unary.Rsqrt, [x[x >= 0]], **on)
     every.add(elementwise_unary.Abs, [x])
     every.add(LeakyRelu, [x], alpha=0.2, **on)
     every.add(LeakyRelu, [x], alpha=-0.3, **on)

@@ -242,13 +242,16 @@ def rsqrt_16(op: elementwise_unary.Rsqrt, x: Array) -> Array:
     """
     scale, zero_point, to, to_zero = parameters(op)
     _not_negative(x, zero_point)
-    largest = np.float32(2**15 - 1) * to
-    table = pieces(
-        lambda v: np.where(v > 0, 1 / np.sqrt(np.abs(v)), largest),
-        (scale, zero_point),
-        (to, to_zero),
-    )
-    return interpolated(table, x)
+    return interpolated(pieces(_inverse_root(op), (scale, zero_point), (to, to_zero)), x)
+
+
+def _inverse_root(op: elementwise_unary.Rsqrt) -> Function:
+    """Return the inverse root with the largest result for 0."""
+    to, _ = per_tensor(op.output, "the result")
+    return lambda v: np.where(v > 0, 1 / np.sqrt(np.abs(v)), np.float32(2**15 - 1) * to)
+
+
+_pieces_in_c(elementwise_unary.Rsqrt, _inverse_root)
 
 
 @reference(activations.HardSwish, INT8, UINT8)
