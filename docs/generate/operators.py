@@ -125,7 +125,8 @@ def _family(cls: type[Op]) -> str:
 
 
 def _table(title: str, classes: Iterable[type[Op]], found: Mapping[type[Op], Kernels]) -> str:
-    rows = [f"| {name_of(cls)} | {' | '.join(_cells(cls, found[cls]))} |" for cls in classes]
+    rows = [" | ".join(("", name_of(cls), *_cells(cls, found[cls]), "")) for cls in classes]
+    rows = [row.strip().replace("|  |", "| |") for row in rows]
     head = [f"## {title}", "", "| operator | compiled | NumPy only | in C |", "|---|---|---|---|"]
     return "\n".join((*head, *rows)) + "\n"
 

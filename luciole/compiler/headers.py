@@ -42,7 +42,7 @@ LIKE = {
 }
 """Kinds of quantization, and the kind whose text one has where it has none of its own."""
 
-_KIND_TYPE = re.compile(r"\bluc_(?:code|right|sum|bias)_\w+")
+_KIND_TYPE = re.compile(r"\bluc_(?:code|right|weight|sum|bias)_\w+")
 
 
 @dataclass(frozen=True, eq=False)

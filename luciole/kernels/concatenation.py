@@ -5,15 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from luciole.ir import Array, TensorType, UnsupportedError, Value
+from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops.concatenation import Concatenation, concatenated
 from luciole.ir.quantization import is_affine, per_tensor, rounded
+from luciole.ir.value import element_count
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.contract import Built, Context
 from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import copy
 from luciole.kernels.fixed_point.functions import saturated
-from luciole.kernels.portable.calls import CCall, PortableContext, portable
+from luciole.kernels.portable.calls import CCall, Field, PortableContext, made, portable
 from luciole.kernels.portable.moves import TYPES as MOVED
 from luciole.kernels.portable.moves import place
 from luciole.schema.enums import ActivationFunctionType
@@ -83,11 +85,23 @@ def in_c(op: Concatenation, context: PortableContext) -> list[CCall]:
     """Copy each operand into its part of the result."""
     del context
     y = op.results[0]
-    if op.activation != ActivationFunctionType.NONE or not _alike(op):
-        raise UnsupportedError("an activation, or operands on other grids, have no C form")
+    if op.activation != ActivationFunctionType.NONE:
+        raise UnsupportedError("an activation has no C form here")
     axis, calls, begun = op.axis % len(y.dims), [], 0
     for x in op.inputs:
         first = [begun if a == axis else 0 for a in range(len(y.dims))]
-        calls.append(place(x, y, first))
         begun += x.dims[axis]
+        if differ(x, y):
+            calls.append(_moved(x, y))
+            (x,) = calls[-1].writes
+        calls.append(place(x, y, first))
     return calls
+
+
+def _moved(x: Value, y: Value) -> CCall:
+    """Look up what bytes are on the result's grid. Raises UnsupportedError for more than 8 bits."""
+    if x.dtype == TensorType.INT16:
+        raise UnsupportedError("operands of 16 bits on other grids have no C form")
+    table = requantized(x, np.arange(256, dtype=np.uint8).view(NUMPY[x.dtype]), y)
+    fields: dict[str, Field] = {"count": element_count(x.dims), "table": table.view(np.uint8)}
+    return CCall("luc_bytes_of_bytes", fields, (x,), (made(x, "moved", x.dtype),))

@@ -23,7 +23,14 @@ from luciole.kernels.layers.int16.layer import ShortLayer, way_of_convolution
 from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
 from luciole.kernels.portable.hybrid import BY_BYTES, hybrid_calls
 from luciole.kernels.portable.images import cut_off, windows_of
-from luciole.kernels.portable.integers import INT8_BY_4, INT8S, INT16S, rescaled
+from luciole.kernels.portable.integers import (
+    INT8_BY_4,
+    INT8S,
+    INT16S,
+    UINT8S,
+    rescaled,
+    with_zeros,
+)
 from luciole.kernels.portable.packed import BLOCK, with_packed_weights
 
 
@@ -183,14 +190,14 @@ def _fields(op: Conv2D) -> dict[str, Field]:
     return {**windows, "depth": depth}
 
 
-@portable(Conv2D, *INT8S, *INT8_BY_4, *INT16S)
+@portable(Conv2D, *INT8S, *INT8_BY_4, *INT16S, *UINT8S)
 def integer_in_c(op: Conv2D, context: PortableContext) -> list[CCall]:
     """Call the convolution of integers."""
     weights, bias = context.constant(op.filter), context.optional(op.bias)
     to = _rescaling(op)
     kind, scaled = rescaled(to, weights, bias, (1, 2, 3), wide=to.is_wide(_bias_type(op)))
     scratch = 16 * -(-element_count(op.filter.dims[1:]) // 4)
-    fields = _fields(op) | scaled
+    fields = _fields(op) | scaled | with_zeros(to, weights, 0)
     call = CCall(f"luc_conv_2d_{kind}", fields, (op.input,), op.results, scratch)
     pixels = element_count(op.results[0].dims[:3])
     return [with_packed_weights(call, weights, context, most=BLOCK if pixels > 2 else 0)]

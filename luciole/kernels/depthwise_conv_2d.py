@@ -28,7 +28,14 @@ from luciole.kernels.layers.int16.layer import ShortDepthwise, ShortLayer, way_o
 from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
 from luciole.kernels.portable.hybrid import BY_BYTES, hybrid_calls
 from luciole.kernels.portable.images import cut_off, windows_of
-from luciole.kernels.portable.integers import INT8_BY_4, INT8S, INT16S, rescaled
+from luciole.kernels.portable.integers import (
+    INT8_BY_4,
+    INT8S,
+    INT16S,
+    UINT8S,
+    centred_in_c,
+    rescaled,
+)
 from luciole.kernels.portable.packed import with_packed_weights
 
 
@@ -172,14 +179,14 @@ def _fields(op: DepthwiseConv2D) -> dict[str, Field]:
     return {**windows, "times": outputs // op.input.dims[3]}
 
 
-@portable(DepthwiseConv2D, *INT8S, *INT8_BY_4, *INT16S)
+@portable(DepthwiseConv2D, *INT8S, *INT8_BY_4, *INT16S, *UINT8S)
 def integer_in_c(op: DepthwiseConv2D, context: PortableContext) -> list[CCall]:
     """Call the convolution of integers."""
     weights, bias = context.constant(op.filter), context.optional(op.bias)
     to = _rescaling(op)
     wide = to.is_wide(None if op.bias is None else op.bias.dtype)
     kind, scaled = rescaled(to, weights, bias, (0, 1, 2), wide=wide)
-    fields = _fields(op) | scaled
+    fields = _fields(op) | scaled | {"weights": centred_in_c(to, weights, 3)}
     call = CCall(f"luc_depthwise_conv_2d_{kind}", fields, (op.input,), op.results)
     return [with_packed_weights(call, weights, context, axis=3, most=weights.size)]
 

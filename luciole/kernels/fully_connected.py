@@ -29,7 +29,15 @@ from luciole.kernels.portable.calls import CCall, Field, PortableContext, number
 from luciole.kernels.portable.floats import activated, as_limits
 from luciole.kernels.portable.hybrid import BY_BYTES, hybrid_calls
 from luciole.kernels.portable.images import cut_off, windows_of
-from luciole.kernels.portable.integers import INT8_BY_4, INT8S, INT16S, check_sums, kind_of
+from luciole.kernels.portable.integers import (
+    INT8_BY_4,
+    INT8S,
+    INT16S,
+    UINT8S,
+    check_sums,
+    kind_of,
+    with_zeros,
+)
 from luciole.kernels.portable.packed import BLOCK, with_packed_weights
 from luciole.schema.enums import (
     FullyConnectedOptionsWeightsFormat,
@@ -206,23 +214,24 @@ def _refuse_format(op: FullyConnected) -> None:
         raise UnsupportedError(f"weights format {op.weights_format.name} has no C form")
 
 
-@portable(FullyConnected, *INT8S, *INT8_BY_4)
+@portable(FullyConnected, *INT8S, *INT8_BY_4, *UINT8S)
 def integer_in_c(op: FullyConnected, context: PortableContext) -> list[CCall]:
     """Call the layer of bytes."""
     to, weights = _rescaling(op), context.constant(op.weights)
     bias = context.optional(op.bias)
     largest = check_sums(to, weights, bias, (1,))
-    if to.weights_zero:
+    if to.dtype == TensorType.INT8 and to.weights_zeros.any():
         raise UnsupportedError(f"weights have zero point {to.weights_zero}; in C, 0 is needed")
-    starts = -to.input_zero * weights.astype(np.int64).sum(1)
+    starts = -to.input_zero * to.centred_weights(weights, 0).astype(np.int64).sum(1)
     starts = starts if bias is None else starts + bias.reshape(-1)
     factors = np.array(np.broadcast_to(to.factors, len(weights)), np.float64)
     least, most = to.limits
     fields = _fields(op, context) | {"starts": starts, "factors": factors}
-    fields |= _in_integers(factors, largest)
+    fields |= _in_integers(factors, largest) | with_zeros(to, weights, 0)
     fields |= {"result_zero": to.result_zero, "least": least, "most": most}
     scratch = 8 * -(-op.weights.dims[1] // 4)
-    call = CCall("luc_fully_connected_int8", fields, (op.input,), op.results, scratch)
+    kind = to.dtype.name.lower()
+    call = CCall(f"luc_fully_connected_{kind}", fields, (op.input,), op.results, scratch)
     return [_packed(call, weights, context)]
 
 

@@ -146,7 +146,7 @@ def quantize_in_c(op: Quantize, context: PortableContext) -> list[CCall]:
     """Call the function that rounds floats to integers."""
     del context
     dtype = op.output.dtype
-    if dtype not in (TensorType.INT8, TensorType.INT16):
+    if dtype not in TYPES:
         raise UnsupportedError(f"floats to {dtype.name} have no C form")
     scale, zero = per_tensor(op.output, "the result")
     least, most = limits_of(dtype)

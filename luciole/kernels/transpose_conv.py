@@ -25,7 +25,7 @@ from luciole.kernels.layers.int8.rescale import BYTES, SHORTS, SIGNATURES, Resca
 from luciole.kernels.layers.int16.layer import ShortLayer, way_of_convolution
 from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
 from luciole.kernels.portable.images import cut_off
-from luciole.kernels.portable.integers import INT8S, INT16S, rescaled
+from luciole.kernels.portable.integers import INT8S, INT16S, UINT8S, centred_in_c, rescaled
 from luciole.kernels.portable.packed import with_packed_weights
 from luciole.schema.enums import ActivationFunctionType, Padding
 
@@ -227,13 +227,13 @@ def float_in_c(op: TransposeConv, context: PortableContext) -> list[CCall]:
     return [CCall("luc_transpose_conv_float", fields, (op.out_backprop,), op.results)]
 
 
-@portable(TransposeConv, *INT8S, *_filter_first(INT16S))
+@portable(TransposeConv, *INT8S, *UINT8S, *_filter_first(INT16S))
 def integer_in_c(op: TransposeConv, context: PortableContext) -> list[CCall]:
     """Call the transposed convolution of integers."""
     weights, bias = context.constant(op.filter), context.optional(op.bias)
     to = _rescaling(op)
     wide = to.is_wide(op.quantized_bias_type if op.bias is None else op.bias.dtype)
     kind, scaled = rescaled(to, weights, bias, (1, 2, 3), wide=wide)
-    fields = _spreading(op) | scaled
+    fields = _spreading(op) | scaled | {"weights": centred_in_c(to, weights, 0)}
     call = CCall(f"luc_transpose_conv_{kind}", fields, (op.out_backprop,), op.results)
     return [with_packed_weights(call, weights, context, most=weights.size)]

@@ -51,6 +51,19 @@ def test_a_network_of_the_usual_layers(make: object, tmp_path: Path) -> None:
     check(make(convolutions(size=8, channels=5)), tmp_path)
 
 
+@pytest.mark.parametrize(
+    "scheme", ["int8", "uint8", "int16x8", "w4a8", "w4a16", "dynamic", "weights", "float16"]
+)
+def test_networks_of_uniform_integers(scheme: str, tmp_path: Path) -> None:
+    model = convolutions(size=8, channels=5)
+    shape = (16, *model.graph.inputs[0].dims[1:])
+    records = {"x": np.random.default_rng(0).normal(size=shape).astype(np.float32)}
+    asked: dict[str, Any] = {"ranges": "min_max", "rounding": "nearest"}
+    if scheme in ("dynamic", "weights", "float16"):
+        asked = {}
+    check(luciole.quantize(model, records, scheme=scheme, proof=False, **asked).model, tmp_path)
+
+
 def test_dense_layers_of_floats(tmp_path: Path) -> None:
     check(dense((20, 30, 7)), tmp_path)
 

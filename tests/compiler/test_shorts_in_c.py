@@ -158,7 +158,9 @@ def test_functions_of_one(tmp_path: Path) -> None:
         every.add(Logistic, [x], affine=[Affine(scale)], results=fixed)
         every.add(Tanh, [x], affine=[Affine(scale)], results=fixed)
     for scale in (0.0003, 0.01):
-        every.add(Softmax, [x[:1771].reshape(23, 77)], affine=[Affine(scale)], results=fixed)
+        every.add(
+            Softmax, [x[:1771].reshape(23, 77)], beta=0.7, affine=[Affine(scale)], results=fixed
+        )
     sound(every, tmp_path)
 
 

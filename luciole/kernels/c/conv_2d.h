@@ -15,10 +15,27 @@ struct luc_conv_2d_int8 {
     int32_t least;
     int32_t most;
     const int8_t *weights;      /* [outputs][kernel_height][kernel_width][depth] */
+    const int16_t *zeros;       /* [outputs]: zero points of weights, or none */
     const luc_bias_int8 *bias;  /* [outputs], or none */
     const int32_t *multipliers; /* [outputs] */
     const int8_t *shifts;       /* [outputs] */
 };
+
+/* A sum of products with weights less their zero point, of that with the weights, and of inputs. */
+static inline luc_sum_int8 luc_conv_centred_int8(const struct luc_conv_2d_int8 *op, int32_t output,
+                                                 luc_sum_int8 sum, int32_t total)
+{
+    (void)op;
+    (void)output;
+    (void)total;
+    return sum;
+}
+
+static inline luc_sum_uint8 luc_conv_centred_uint8(const struct luc_conv_2d_uint8 *op, int32_t output,
+                                                   luc_sum_uint8 sum, int32_t total)
+{
+    return sum - op->zeros[output] * total;
+}
 
 /* Lists what the taps of a window meet, less the zero point: outside of the image nothing. */
 static void luc_gather_int8(const struct luc_conv_2d_int8 *op, const luc_code_int8 *x, int32_t number,
@@ -61,12 +78,18 @@ static void luc_conv_pair_int8(const struct luc_conv_2d_int8 *op, const int8_t *
                                const int16_t *b, int32_t size, int32_t first, int32_t end,
                                luc_code_int8 *y, luc_code_int8 *z)
 {
+    int32_t p = luc_total_int8(a, size), q = luc_total_int8(b, size);
     for (int32_t o = first; o < end; o += 2, weights += 2 * size) {
         luc_sum_int8 sums[4];
         int32_t other = o + 1 < end;
         luc_dots_2x2_int8(weights, weights + (other ? size : 0), a, b, size, sums);
+        sums[0] = luc_conv_centred_int8(op, o, sums[0], p);
+        sums[2] = luc_conv_centred_int8(op, o, sums[2], q);
         luc_conv_outputs_int8(op, o, sums[0], sums[2], y, z);
-        if (other) luc_conv_outputs_int8(op, o + 1, sums[1], sums[3], y, z);
+        if (!other) break;
+        sums[1] = luc_conv_centred_int8(op, o + 1, sums[1], p);
+        sums[3] = luc_conv_centred_int8(op, o + 1, sums[3], q);
+        luc_conv_outputs_int8(op, o + 1, sums[1], sums[3], y, z);
     }
 }
 

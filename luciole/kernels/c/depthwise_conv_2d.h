@@ -13,14 +13,14 @@ struct luc_depthwise_conv_2d_int8 {
     int32_t result_zero;
     int32_t least;
     int32_t most;
-    const int8_t *weights;      /* [kernel_height][kernel_width][outputs] */
+    const luc_weight_int8 *weights; /* [kernel_height][kernel_width][outputs] */
     const luc_bias_int8 *bias;  /* [outputs], or none */
     const int32_t *multipliers; /* [outputs] */
     const int8_t *shifts;       /* [outputs] */
 };
 
 /* Adds one tap of four neighbouring outputs, each of a channel of its own. */
-static inline void luc_depthwise_tap_int8(const luc_code_int8 *from, const int8_t *by, int32_t zero,
+static inline void luc_depthwise_tap_int8(const luc_code_int8 *from, const luc_weight_int8 *by, int32_t zero,
                                           luc_sum_int8 sums[4])
 {
 #if LUC_DSP
@@ -44,6 +44,12 @@ static inline luc_code_int8 luc_depthwise_output_int8(const struct luc_depthwise
     return luc_stored_int8(steps, op->result_zero, op->least, op->most);
 }
 
+static inline void luc_depthwise_tap_uint8(const luc_code_uint8 *from, const luc_weight_uint8 *by,
+                                           int32_t zero, luc_sum_uint8 sums[4])
+{
+    for (int k = 0; k < 4; k++) sums[k] += (from[k] - zero) * by[k];
+}
+
 static inline void luc_depthwise_tap_int16(const luc_code_int16 *from, const int8_t *by, int32_t zero,
                                            luc_sum_int16 sums[4])
 {
@@ -63,7 +69,7 @@ static LUC_APART void luc_depthwise_4_int8(const struct luc_depthwise_conv_2d_in
     for (int32_t k = at->rows.first; k < at->rows.last; k++) {
         int32_t count = at->columns.last - first;
         const luc_code_int8 *from = x + luc_pixel(w, at, k, first) * w->channels + output;
-        const int8_t *by = op->weights + (k * w->kernel_width + first) * outputs + output;
+        const luc_weight_int8 *by = op->weights + (k * w->kernel_width + first) * outputs + output;
         for (; count >= 3; count -= 3, from += 3 * step, by += 3 * outputs) {
             luc_depthwise_tap_int8(from, by, zero, sums);
             luc_depthwise_tap_int8(from + step, by + outputs, zero, sums);

@@ -39,12 +39,33 @@ static void luc_prepare(int16_t *x, int32_t count)
 #endif
 }
 
+static inline void luc_spread_uint8(const uint8_t *from, int32_t less, int32_t count, int16_t *to)
+{
+    for (int32_t k = 0; k < count; k++) to[k] = (int16_t)(from[k] - less);
+    luc_prepare(to, count);
+}
+
 /* Halfwords, ready for sums: their zero point is 0. */
 static inline void luc_spread_int16(const int16_t *from, int32_t less, int32_t count, int16_t *to)
 {
     (void)less;
     memcpy(to, from, 2 * (size_t)count);
     luc_prepare(to, count);
+}
+
+/* The sum of prepared halfwords, where it counts: that of weights whose zero point is not 0. */
+static inline int32_t luc_total_int8(const int16_t *x, int32_t count)
+{
+    (void)x;
+    (void)count;
+    return 0;
+}
+
+static inline int32_t luc_total_uint8(const int16_t *x, int32_t count)
+{
+    int32_t total = 0;
+    for (int32_t k = 0; k < count; k++) total += x[k];
+    return total;
 }
 
 /* Products of two rows of weights and one of prepared halfwords. */

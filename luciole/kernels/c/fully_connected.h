@@ -19,7 +19,26 @@ struct luc_fully_connected_int8 {
     const int32_t *multipliers; /* [outputs]: the same as numbers of 31 bits */
     const int8_t *bits;         /* [outputs]: places behind the steps that these and `up` leave */
     int32_t up;                 /* places that all sums leave free above them */
+    const int16_t *zeros;       /* [outputs]: zero points of weights, or none */
 };
+
+/* A sum of products with weights less their zero point, of that with the weights, and of inputs. */
+static inline luc_sum_int8 luc_fully_connected_centred_int8(const struct luc_fully_connected_int8 *op,
+                                                            int32_t output, luc_sum_int8 sum,
+                                                            int32_t total)
+{
+    (void)op;
+    (void)output;
+    (void)total;
+    return sum;
+}
+
+static inline luc_sum_uint8 luc_fully_connected_centred_uint8(const struct luc_fully_connected_uint8 *op,
+                                                              int32_t output, luc_sum_uint8 sum,
+                                                              int32_t total)
+{
+    return sum - op->zeros[output] * total;
+}
 
 /* A sum times a factor in double precision, halves away from zero, as TFLite does. */
 static int32_t luc_scaled_exactly(double sum, double factor)
@@ -79,13 +98,18 @@ static void luc_fully_connected_outputs_int8(const struct luc_fully_connected_in
 {
     for (int32_t k = 0; k < op->rows; k++, x += op->inputs, y += op->outputs) {
         const int8_t *by = weights;
+        int32_t total;
         luc_spread_int8(x, 0, op->inputs, row);
+        total = luc_total_int8(row, op->inputs);
         for (int32_t o = first; o < end; o += 2, by += 2 * op->inputs) {
             luc_sum_int8 sums[2];
             int32_t other = o + 1 < end;
             luc_dots_2_int8(by, by + (other ? op->inputs : 0), row, op->inputs, sums);
+            sums[0] = luc_fully_connected_centred_int8(op, o, sums[0], total);
             y[o] = luc_fully_connected_output_int8(op, o, sums[0]);
-            if (other) y[o + 1] = luc_fully_connected_output_int8(op, o + 1, sums[1]);
+            if (!other) break;
+            sums[1] = luc_fully_connected_centred_int8(op, o + 1, sums[1], total);
+            y[o + 1] = luc_fully_connected_output_int8(op, o + 1, sums[1]);
         }
     }
 }

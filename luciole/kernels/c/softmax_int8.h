@@ -2,11 +2,12 @@
 #ifndef LUC_SOFTMAX_INT8_H
 #define LUC_SOFTMAX_INT8_H
 
-#include <stdint.h>
+#include "codes.h"
 
 struct luc_softmax_int8 {
     uint32_t rows;
     uint32_t depth;
+    int32_t least; /* the lowest code */
     const int32_t *powers; /* [256]: exponentials of differences of 0, -1, ... */
     const int32_t *parts;  /* [256]: what each adds to a sum */
 };
@@ -29,10 +30,10 @@ static int64_t luc_inverse(int64_t x)
     return found * 2 > one - 1 ? one - 1 : found * 2;
 }
 
-static void luc_softmax_int8(const struct luc_softmax_int8 *op, const int8_t *x, int8_t *y)
+static void luc_softmax_int8(const struct luc_softmax_int8 *op, const luc_code_int8 *x, luc_code_int8 *y)
 {
     for (uint32_t row = 0; row < op->rows; row++, x += op->depth, y += op->depth) {
-        int largest = -128, bits = 19, down;
+        int largest = x[0], bits = 19, down;
         int64_t total = 0, share;
         for (uint32_t k = 0; k < op->depth; k++)
             if (x[k] > largest) largest = x[k];
@@ -43,8 +44,8 @@ static void luc_softmax_int8(const struct luc_softmax_int8 *op, const int8_t *x,
         down = 12 - 32 + bits + 31 - 8;
         for (uint32_t k = 0; k < op->depth; k++) {
             int64_t number = luc_part(share, op->powers[largest - x[k]]);
-            number = ((number + ((int64_t)1 << (down - 1))) >> down) - 128;
-            y[k] = (int8_t)(number > 127 ? 127 : number);
+            number = ((number + ((int64_t)1 << (down - 1))) >> down);
+            y[k] = (luc_code_int8)((number > 255 ? 255 : number) + op->least);
         }
     }
 }

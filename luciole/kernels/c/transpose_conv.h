@@ -77,14 +77,14 @@ struct luc_transpose_conv_int8 {
     int32_t result_zero;
     int32_t least;
     int32_t most;
-    const int8_t *weights;      /* [outputs][kernel height][kernel width][channels] */
+    const luc_weight_int8 *weights; /* [outputs][kernel height][kernel width][channels] */
     const luc_bias_int8 *bias;  /* [outputs], or none */
     const int32_t *multipliers; /* [outputs] */
     const int32_t *shifts;      /* [outputs] */
 };
 
 static luc_sum_int8 luc_gathered_int8(const struct luc_transpose_conv_int8 *op, const luc_code_int8 *x,
-                                      const int8_t *weights, int32_t row, int32_t column)
+                                      const luc_weight_int8 *weights, int32_t row, int32_t column)
 {
     const struct luc_spreading *s = &op->spreading;
     luc_sum_int8 sum = 0;
@@ -92,7 +92,7 @@ static luc_sum_int8 luc_gathered_int8(const struct luc_transpose_conv_int8 *op, 
         int32_t from = luc_brought(row, i, s->stride_height, s->padding_top, s->input_height);
         for (int32_t j = 0; from >= 0 && j < s->kernel_width; j++) {
             int32_t at = luc_brought(column, j, s->stride_width, s->padding_left, s->input_width);
-            const int8_t *tap = weights + (i * s->kernel_width + j) * s->channels;
+            const luc_weight_int8 *tap = weights + (i * s->kernel_width + j) * s->channels;
             const luc_code_int8 *pixel = x + (from * s->input_width + (at < 0 ? 0 : at)) * s->channels;
             for (int32_t c = 0; at >= 0 && c < s->channels; c++)
                 sum += (pixel[c] - op->input_zero) * tap[c];

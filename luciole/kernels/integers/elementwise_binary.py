@@ -375,7 +375,7 @@ def _scaled_calls(op: Op, function: str, pairs: Pairs) -> list[CCall]:
     return [*before, CCall(f"{function}_{kind}", fields, operands, (result,), layout=layout)]
 
 
-_ROOM = {TensorType.INT8: 22, INT16: 15}
+_ROOM = {TensorType.INT8: 22, TensorType.UINT8: 22, INT16: 15}
 """Bits that steps from zero may be shifted up by in 32 bits."""
 
 
@@ -386,7 +386,7 @@ def _plain_in_c(op: ops.Arithmetic, function: str) -> list[CCall]:
     return pair_calls(function, op.x, op.y, op.output)
 
 
-@portable(ops.Add, TensorType.INT8, INT16)
+@portable(ops.Add, *ALL)
 def add_in_c(op: ops.Add, context: PortableContext) -> list[CCall]:
     """Call the sum of integers."""
     del context
@@ -395,19 +395,19 @@ def add_in_c(op: ops.Add, context: PortableContext) -> list[CCall]:
     return _scaled_calls(op, "luc_add", common(op).pairs(Function.SUM))
 
 
-_in_c(ops.Sub, "luc_sub", lambda op: common(op).pairs(Function.DIFFERENCE), INT16)
+_in_c(ops.Sub, "luc_sub", lambda op: common(op).pairs(Function.DIFFERENCE), *ALL[1:])
 _in_c(
     ops.SquaredDifference,
     "luc_squared_difference_scaled",
     lambda op: between(op).pairs(Function.SQUARED_DIFFERENCE),
 )
-_in_c(PRelu, "luc_prelu", bent)
+_in_c(PRelu, "luc_prelu", bent, TensorType.UINT8)
 for _cls in comparisons.COMPARISONS:
     _test = test_name(_cls.code.name.lower())
-    _in_c(_cls, _test, lambda op: compared(op, Function.LESS), INT16)
+    _in_c(_cls, _test, lambda op: compared(op, Function.LESS), *ALL[1:])
 
 
-@portable(ops.Mul, TensorType.INT8, INT16)
+@portable(ops.Mul, *ALL)
 def mul_in_c(op: ops.Mul, context: PortableContext) -> list[CCall]:
     """Call the product of integers."""
     del context

@@ -220,14 +220,14 @@ def _in_c(function: str, op: Pool2D) -> list[CCall]:
     ]
 
 
-@portable(AveragePool2D, TensorType.INT8, TensorType.INT16)
+@portable(AveragePool2D, *TYPES)
 def average_in_c(op: AveragePool2D, context: PortableContext) -> list[CCall]:
     """Call the pool of integers."""
     del context
     return _in_c("luc_average_pool_2d", op)
 
 
-@portable(MaxPool2D, TensorType.INT8, TensorType.INT16)
+@portable(MaxPool2D, *TYPES)
 def max_in_c(op: MaxPool2D, context: PortableContext) -> list[CCall]:
     """Call the pool of integers."""
     del context

@@ -339,8 +339,8 @@ def _finish(r: SumRecord, sums: Vector, y: int, lanes: int) -> None:
     store_bytes(plus(scaled, in_lanes(r.zero)), r.low, r.high, y, lanes)
 
 
-@portable(Mean, TensorType.INT8, TensorType.INT16)
-@portable(Sum, TensorType.INT8, TensorType.INT16)
+@portable(Mean, *TYPES)
+@portable(Sum, *TYPES)
 def in_c(op: Mean | Sum, context: PortableContext) -> list[CCall]:
     """Call the sum of integers, brought to the result's grid."""
     (scale, zero), (to, to_zero) = per_tensor(op.input, "x"), per_tensor(op.output, "the result")

@@ -34,6 +34,7 @@ from luciole.kernels.fixed_point.tables import STEPS, interpolated, pieces
 from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
 from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
+from luciole.kernels.portable.integers import limits_of
 
 SMALL = (TensorType.INT8, TensorType.UINT8)
 INTEGER_BITS = 5
@@ -329,14 +330,19 @@ def softmax_16_in_c(op: Softmax, context: PortableContext) -> list[CCall]:
     return [CCall("luc_softmax_int16", fields, (op.logits,), op.results)]
 
 
-@portable(Softmax, TensorType.INT8)
+@portable(Softmax, *SMALL)
 def softmax_in_c(op: Softmax, context: PortableContext) -> list[CCall]:
     """Call SOFTMAX of bytes, with tables of exponentials."""
     del context
     powers, parts = powers_of_differences(op)
     dims = op.logits.dims
-    if op.infer_dtype() != TensorType.INT8:
+    if op.infer_dtype() != op.logits.dtype:
         raise UnsupportedError("results of more than 8 bits have no C form")
     fields: dict[str, Field] = {"rows": element_count(dims[:-1]), "depth": dims[-1]}
+    fields["least"] = limits_of(op.logits.dtype)[0]
     tables: dict[str, Field] = {"powers": powers, "parts": parts}
-    return [CCall("luc_softmax_int8", fields | tables, (op.logits,), op.results)]
+    return [
+        CCall(
+            f"luc_softmax_{op.logits.dtype.name.lower()}", fields | tables, (op.logits,), op.results
+        )
+    ]

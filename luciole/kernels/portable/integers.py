@@ -29,6 +29,9 @@ INT16S: tuple[Signature, ...] = (
 )
 """Element types of layers of halfwords under weights of bytes, or of 4 bits."""
 
+UINT8S = ((TensorType.UINT8,), (TensorType.UINT8, TensorType.UINT8, TensorType.INT32))
+"""Element types of layers of bytes without a sign, whose weights have a zero point."""
+
 LARGEST_SHORT = 2**15
 """The largest magnitude of a halfword."""
 
@@ -60,9 +63,9 @@ def kind_of(
     """Name the kind of functions for a layer. Raises UnsupportedError where none has sums that are
     large enough.
     """
-    if to.dtype == TensorType.INT8:
+    if to.dtype != TensorType.INT16:
         check_sums(to, weights, bias, sums_over)
-        return "int8"
+        return to.dtype.name.lower()
     if to.weights_zero:
         raise UnsupportedError(f"weights have zero point {to.weights_zero}; in C, 0 is needed")
     sums = LARGEST_SHORT * np.abs(weights.astype(np.int64)).sum(axis=sums_over).ravel()
@@ -72,6 +75,25 @@ def kind_of(
     if not wide:
         return "int16_bias_int32"
     return "int16" if sums.max(initial=0) < 2**31 else "int16_long"
+
+
+def with_zeros(to: Rescaling, weights: Array, axis: int) -> dict[str, Field]:
+    """Write weights as signed bytes, and the zero points that unsigned ones have then."""
+    if to.dtype != TensorType.UINT8:
+        return {"weights": weights, "zeros": None}
+    points = np.broadcast_to(to.weights_zeros - SIGN, weights.shape[axis])
+    return {"weights": (weights.astype(np.int16) - SIGN).astype(np.int8), "zeros": points}
+
+
+def centred_in_c(to: Rescaling, weights: Array, axis: int) -> Array:
+    """Return weights less their zero points, for functions that hold them so."""
+    if to.dtype != TensorType.UINT8:
+        return weights
+    return to.centred_weights(weights, axis).astype(np.int16)
+
+
+SIGN = 128
+"""Distance of a byte without a sign from one that has it."""
 
 
 def zeros(to: Rescaling) -> dict[str, Field]:
@@ -88,9 +110,13 @@ def check_sums(
     points that are none.
     """
     largest = 255
-    sizes = np.abs(weights.astype(np.int64) - to.weights_zero).sum(axis=sums_over).ravel()
+    (axis,) = set(range(weights.ndim)) - set(sums_over)
+    sizes = np.abs(to.centred_weights(weights, axis).astype(np.int64)).sum(axis=sums_over).ravel()
+    if to.dtype == TensorType.UINT8:  # products with weights and with zero points are added apart
+        sizes = np.maximum(sizes, 256 * element_count(tuple(weights.shape[a] for a in sums_over)))
     most = largest * sizes + (0 if bias is None else np.abs(bias.astype(np.int64)).ravel())
-    check_grid((to.input_zero, to.weights_zero, to.result_zero), to.limits)
+    points = [int(zero) for zero in to.weights_zeros]
+    check_grid((to.input_zero, *points, to.result_zero), to.limits, to.dtype)
     if most.max(initial=0) >= 2**31:
         raise UnsupportedError("its sums may leave 32 bits")
     return int(most.max(initial=0))

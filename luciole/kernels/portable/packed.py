@@ -36,7 +36,8 @@ def with_packed_weights(
     same call. Outputs lie along ``axis``; those of up to ``most`` bytes are unpacked at a time.
     """
     rows = np.moveaxis(weights, axis, 0).reshape(weights.shape[axis], -1)
-    fields = _smallest(rows) if context.packs_weights else None
+    can_pack = context.packs_weights and weights.dtype == np.int8
+    fields = _smallest(rows) if can_pack else None
     if fields is None:
         return call
     outputs, size = rows.shape
