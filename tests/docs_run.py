@@ -4,7 +4,8 @@ Files that a page titles are written, ``sh`` blocks run in a shell and ``python`
 session for each page, in order; what a ``text`` block shows has to be among the lines that the
 command before it printed, but for figures. ``<!-- begins: PAGE -->`` says that a page goes on in
 the folder that another one leaves, ``<!-- not run: WHY -->`` that the next block is not run, and
-``<!-- page not run: WHY -->`` that none is.
+``<!-- page not run: WHY -->`` that none is, and ``<!-- needs: MODULE -->`` that none is where
+the module is not installed.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,6 +35,7 @@ _BLOCK = re.compile(
 )
 _BEGINS = re.compile(r"^<!-- begins: (\S+) -->$", re.M)
 _NONE_RUNS = re.compile(r"^<!-- page not run: (.+) -->$", re.M)
+_NEEDS = re.compile(r"^<!-- needs: (\w+) -->$", re.M)
 _ENVIRONMENT = {"MPLBACKEND": "Agg", "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 _LONGEST = 600
 
@@ -66,6 +69,15 @@ def blocks(text: str) -> Iterator[Block]:
 def masked(line: str) -> str:
     """Return a line of output without its numbers, which differ from machine to machine."""
     return " ".join(re.sub(r"[\d.,]+", "#", line).split())
+
+
+def not_run(text: str) -> str | None:
+    """Return why no block of a page is run, None where they are."""
+    none = _NONE_RUNS.search(text)
+    if none is not None:
+        return none[1]
+    missing = [name for name in _NEEDS.findall(text) if find_spec(name) is None]
+    return f"{missing[0]} is not installed" if missing else None
 
 
 def begins_after(text: str) -> str | None:
@@ -123,12 +135,12 @@ class Session:
 
 def run_page(text: str, folder: Path) -> Iterator[Outcome]:
     """Run the blocks of a page in a folder, one after the other."""
-    session, none = Session(folder), _NONE_RUNS.search(text)
+    session, none = Session(folder), not_run(text)
     for block in blocks(text):
         if block.language not in ("sh", "python", "text") and block.title is None:
             continue
         why = "it installs" if "pip install" in block.body else block.why
-        why = none[1] if none else why
+        why = none or why
         if why is not None:
             yield Outcome(block, "not run", why, 0.0)
             continue

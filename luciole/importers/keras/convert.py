@@ -1,6 +1,6 @@
 """Keras models and SavedModels, through TensorFlow's own converter (extra ``tensorflow``).
 
-SavedModels are programs, and Keras files can be: docs/how-to/untrusted-files.md says what is
+SavedModels are programs, and Keras files can be: docs/what-guards-you.md says what is
 refused.
 """
 

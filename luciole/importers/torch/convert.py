@@ -1,6 +1,6 @@
 """torch modules and exported programs, through torch's own exporter to ONNX (extra ``torch``).
 
-Files are checked first: docs/how-to/untrusted-files.md says what is refused.
+Files are checked first: docs/what-guards-you.md says what is refused.
 """
 
 from __future__ import annotations
