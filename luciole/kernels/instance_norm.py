@@ -60,7 +60,8 @@ def build(op: InstanceNorm, context: Context) -> Built:
         low=low,
         high=high,
     )
-    kernel = norms.columns() if is_image else norms.rows()
+    bounded = int(np.isfinite([low, high]).any())
+    kernel = norms.columns(bounded) if is_image else norms.rows(bounded)
     return strided.step(kernel, record, x.size)
 
 

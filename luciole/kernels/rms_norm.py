@@ -37,13 +37,13 @@ def build(op: RmsNorm, context: Context) -> NativeStep:
         count=n,
         channels=1,
         blocks=1,
-        scale_step=4 * (gamma.size > 1),
+        scale_step=0,
         shift_step=0,
         epsilon=op.epsilon,
         low=-np.inf,
         high=np.inf,
     )
-    return strided.step(norms.rows_by_root(), record, x.size)
+    return strided.step(norms.rows_by_root(int(gamma.size > 1)), record, x.size)
 
 
 @portable(RmsNorm, TensorType.FLOAT32)

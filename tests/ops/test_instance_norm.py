@@ -116,6 +116,26 @@ def test_the_compiled_kernel_keeps_the_digits_of_large_means() -> None:
     check_compiled(InstanceNorm, [x.reshape(1, 3, 2000), one, one], rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.parametrize("first", [1e6, -1e12, 0])
+@pytest.mark.parametrize("shape", [(1, 64, 64, 3), (1, 3, 4096)])
+def test_the_compiled_kernel_keeps_digits_beside_a_first_number_far_from_all(
+    shape: tuple[int, ...], first: float
+) -> None:
+    """Distances are taken from it."""
+    x = (RNG.normal(size=shape) + 1e3).astype(np.float32)
+    x[(0, 0, 0) if len(shape) == 4 else (0, slice(None), 0)] = first
+    one = np.ones(3, np.float32)
+    check_compiled(InstanceNorm, [x, one, 0 * one], rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(1, 5, 5, 17), (1, 3, 37)])
+def test_channels_of_one_number_are_shifted_alone(shape: tuple[int, ...]) -> None:
+    channels = shape[3] if len(shape) == 4 else shape[1]
+    x = np.full(shape, 0.1, np.float32)
+    shift = factors(channels)
+    check_compiled(InstanceNorm, [x, factors(channels), shift], rtol=1e-6, atol=0, epsilon=1e-5)
+
+
 @pytest.mark.parametrize("shape", [(1, 4, 5, 3), (1, 3, 20)])
 def test_the_compiled_kernel_keeps_nan_to_its_channel(shape: tuple[int, ...]) -> None:
     x = RNG.normal(size=shape).astype(np.float32)

@@ -10,7 +10,7 @@ from luciole.kernels import jit
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector import norms
-from luciole.kernels.jit.vector.norms import Wide
+from luciole.kernels.jit.vector.norms import Pair, Wide
 
 VECTOR = 4 * LANES
 """Bytes of a vector of floats."""
@@ -38,83 +38,99 @@ class NormRecord(Shared):
 
 
 @cache
-def columns() -> jit.Kernel:
-    """Make the kernel that normalizes the columns of images [count, channels]."""
+def columns(bounded: int) -> jit.Kernel:
+    """Make the kernel that normalizes the columns of images [count, channels], results between
+    limits where they are ``bounded``.
+    """
+
+    @jit.inlined
+    def column(r: NormRecord, moved: int, channel: int, lanes: int) -> None:
+        x, y, step = r.x + moved, r.y + moved, 4 * r.channels
+        pivot, moments = norms.loaded(x, lanes), norms.no_moments()
+        for row in range(r.count):
+            moments = norms.plus(moments, pivot, x + row * step, lanes)
+        standard = norms.by_lanes(moments, pivot, r.count, r.epsilon)
+        scale = _by_lanes(r.scale, r.scale_step, channel, lanes)
+        line = norms.line(standard, scale, _by_lanes(r.shift, r.shift_step, channel, lanes))
+        for row in range(r.count):
+            place = row * step
+            norms.write(y + place, x + place, lanes, line, r.low, r.high, bounded)
 
     @jit.kernel
     def norm_columns(r: NormRecord) -> None:
-        step = 4 * r.channels
         for piece in range(r.begin, r.end):
             image, block = piece // r.blocks, piece % r.blocks
-            lanes, moved = r.channels - LANES * block, image * r.count * step + VECTOR * block
-            x, y = r.x + moved, r.y + moved
-            mean = norms.zeros()
-            for row in range(r.count):
-                mean = norms.plus_numbers(mean, x + row * step, lanes)
-            mean = norms.mean(mean, r.count)
-            total = norms.zeros()
-            for row in range(r.count):
-                total = norms.plus_squares(total, mean, x + row * step, lanes)
-            root = norms.root(norms.mean(total, r.count), r.epsilon)
-            scale = _by_lanes(r.scale, r.scale_step, LANES * block, lanes)
-            shift = _by_lanes(r.shift, r.shift_step, LANES * block, lanes)
-            for row in range(r.count):
-                to, source = y + row * step, x + row * step
-                norms.write_scaled(to, source, lanes, mean, root, scale, shift, r.low, r.high)
+            lanes = r.channels - LANES * block
+            moved = image * r.count * 4 * r.channels + VECTOR * block
+            if lanes >= LANES:  # known to be all, so that no lane is asked for
+                column(r, moved, LANES * block, LANES)
+            else:
+                column(r, moved, LANES * block, lanes)
 
     return norm_columns
 
 
 @cache
-def rows() -> jit.Kernel:
-    """Make the kernel that normalizes rows, each with the scale and the shift of its channel."""
+def rows(bounded: int) -> jit.Kernel:
+    """Make the kernel that normalizes rows, each with the scale and the shift of its channel,
+    results between limits where they are ``bounded``.
+    """
 
     @jit.kernel
     def norm_rows(r: NormRecord) -> None:
-        n = r.count
+        n, whole = r.count, r.count - r.count % LANES
         for piece in range(r.begin, r.end):
             x, y, channel = r.x + 4 * n * piece, r.y + 4 * n * piece, piece % r.channels
-            mean = norms.zeros()
-            for first in range(0, n, LANES):
-                mean = norms.plus_numbers(mean, x + 4 * first, n - first)
-            mean = norms.mean(norms.summed(mean), n)
-            root = _row_root(x, n, mean, r.epsilon)
+            pivot = norms.repeated(x)
+            standard = norms.across(_row(x, n, pivot), pivot, n, r.epsilon)
             scale = norms.repeated(r.scale + channel * r.scale_step)
-            shift = norms.repeated(r.shift + channel * r.shift_step)
-            for first in range(0, n, LANES):
-                to, source, lanes = y + 4 * first, x + 4 * first, n - first
-                norms.write_scaled(to, source, lanes, mean, root, scale, shift, r.low, r.high)
+            line = norms.line(standard, scale, norms.repeated(r.shift + channel * r.shift_step))
+            for first in range(0, 4 * whole, VECTOR):
+                norms.write(y + first, x + first, LANES, line, r.low, r.high, bounded)
+            if whole < n:
+                to, source = y + 4 * whole, x + 4 * whole
+                norms.write(to, source, n - whole, line, r.low, r.high, bounded)
 
     return norm_rows
 
 
 @cache
-def rows_by_root() -> jit.Kernel:
-    """Make the kernel that divides rows by the root of their mean square, each element with a scale
-    of its own.
+def rows_by_root(each: int) -> jit.Kernel:
+    """Make the kernel that divides rows by the root of their mean square, ``each`` element with a
+    scale of its own, or all with one.
     """
+
+    @jit.inlined
+    def product(r: NormRecord, factor: Wide, row: int, place: int, lanes: int) -> None:
+        y, x = r.y + row + place, r.x + row + place
+        norms.write_product(y, x, lanes, factor, r.scale, place, each)
 
     @jit.kernel
     def norm_rows_by_root(r: NormRecord) -> None:
-        n, none = r.count, norms.zeros()
+        n, whole = r.count, r.count - r.count % LANES
         for piece in range(r.begin, r.end):
-            x, y = r.x + 4 * n * piece, r.y + 4 * n * piece
-            root = _row_root(x, n, none, r.epsilon)
-            for first in range(0, n, LANES):
-                to, source, lanes = y + 4 * first, x + 4 * first, n - first
-                scale = _by_lanes(r.scale, r.scale_step, first, lanes)
-                norms.write_scaled(to, source, lanes, none, root, scale, none, r.low, r.high)
+            row = 4 * n * piece
+            factor = norms.around_zero(_row(r.x + row, n, norms.zeros()), n, r.epsilon)
+            for place in range(0, 4 * whole, VECTOR):
+                product(r, factor, row, place, LANES)
+            if whole < n:
+                product(r, factor, row, 4 * whole, n - whole)
 
     return norm_rows_by_root
 
 
 @jit.inlined
-def _row_root(x: int, n: int, mean: Wide, epsilon: jit.Single) -> Wide:
-    """Compute the root of a row's mean square distance from a number."""
-    total = norms.zeros()
-    for first in range(0, n, LANES):
-        total = norms.plus_squares(total, mean, x + 4 * first, n - first)
-    return norms.root(norms.mean(norms.summed(total), n), epsilon)
+def _row(x: int, n: int, pivot: Wide) -> Pair:
+    """Sum up the moments of a row."""
+    moments, others = norms.no_moments(), norms.no_moments()
+    pairs = n // (2 * LANES)
+    for pair in range(pairs):  # two sums do not wait for each other
+        place = x + 2 * VECTOR * pair
+        moments = norms.plus(moments, pivot, place, LANES)
+        others = norms.plus(others, pivot, place + VECTOR, LANES)
+    for first in range(2 * LANES * pairs, n, LANES):
+        moments = norms.plus(moments, pivot, x + 4 * first, n - first)
+    return norms.joined(moments, others)
 
 
 @jit.inlined
