@@ -14,7 +14,7 @@ import pytest
 
 import luciole.ir.ops  # noqa: F401  # registers every operator class
 from luciole.exporters import to_bytes
-from luciole.importers import from_bytes
+from luciole.importers import from_bytes, import_model
 from luciole.interpreter import Interpreter
 from luciole.ir import OPS, Array, LucioleError, Model, Op, TensorType
 from luciole.ir.errors import FormatError
@@ -203,6 +203,43 @@ def test_verify_refuses_integers_that_are_moved_to_another_scale() -> None:
     )
     with pytest.raises(FormatError, match="GRIDS"):
         from_bytes(to_bytes(model))
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("dtype", TYPES)
+def test_files_of_luci_are_brought_to_the_scales_that_they_have(name: str, dtype: Any) -> None:
+    """Samsung ONE gives each tensor its own. The numbers are those of floats in between."""
+    case = CASES[name]
+    arrays = case.operands(dtype)
+    inputs = [a for number, a in enumerate(arrays) if number not in case.constant]
+    plain = _model(name, dtype, Affine(0.5, POINTS[dtype]), Affine(0.5, POINTS[dtype]), None)
+    kept = invoked(Interpreter(plain), inputs)[0].astype(np.float64)
+    to = Affine(1.0, POINTS[dtype])
+    model = _model(name, dtype, Affine(0.5, POINTS[dtype]), to, None)
+    model.description = "nnpackage"
+    content = to_bytes(model, check=False)
+    assert not [f for f in verify(from_bytes(content)) if f.severity == Severity.ERROR]
+    (y, *_) = invoked(Interpreter(from_bytes(content)), inputs)
+    assert np.abs(y - ((kept - POINTS[dtype]) / 2 + POINTS[dtype])).max() <= 0.51
+    said = [f for f in import_model(content)[1] if f.code == "GRIDS"]
+    assert {f.severity for f in said} <= {Severity.WARNING}
+    model.description = "of another program"
+    errors = [f for f in verify(model) if f.severity == Severity.ERROR]
+    if errors:
+        assert "a QUANTIZE brings integers to the second one" in said[0].sentence
+        with pytest.raises(FormatError, match="GRIDS"):
+            from_bytes(to_bytes(model, check=False))
+
+
+def test_a_file_of_luci_with_another_fault_is_refused() -> None:
+    given: dict[str, Any] = {"affine": [Affine(0.5, 3)], "results": [Affine(0.25, -1)]}
+    model = one_op(Reshape, [np.zeros((2, 3), np.int8), _ints(3, 2)], (1,), **given)
+    model.description = "nnpackage"
+    table = model.graph.ops[0].output.quantization
+    assert table is not None
+    table.scale = np.array([-1], np.float32)
+    with pytest.raises(FormatError, match="SCALE"):
+        from_bytes(to_bytes(model, check=False))
 
 
 @pytest.mark.parametrize("cls", [AveragePool2D, MaxPool2D])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from luciole.importers.imported import Imported
 from luciole.ir import Buffer, Graph, Model, Signature, Value
 from luciole.ir.blockwise import blocks_of
 from luciole.ir.findings import Finding, Severity
+from luciole.ir.rewriting.moved import rescale_moved
 from luciole.ir.verify import verify
 from luciole.schema import opcodes, tables
 from luciole.schema.dialect import CIRCLE
@@ -22,6 +24,9 @@ from luciole.schema.reader import Bytes, dialect_of, read_damaged, shared_room
 
 _INLINE = 1
 """An offset above this says that a buffer's or an operator's data lies behind the tables."""
+
+_OF_LUCI = "nnpackage"
+"""The description of every file that luci, Samsung ONE's compiler, writes."""
 
 _ABSENT = -1
 _NO_CODE = -1
@@ -49,7 +54,26 @@ def import_model(data: Bytes) -> tuple[Model, list[Finding]]:
         for fault in contents.faults
     ]
     lost = [Finding(Severity.WARNING, "UNKNOWN_FIELD", "model", line) for line in contents.unknown]
-    return model, damaged + importer.findings + lost + verify(model)
+    return model, _with_scales_of_one(model, damaged + importer.findings + lost + verify(model))
+
+
+def _with_scales_of_one(model: Model, findings: list[Finding]) -> list[Finding]:
+    """Bring integers that an operator moves to another scale there, in a file of luci's, whose
+    quantizer gives each tensor its own, and warn of it; in other files that is a fault.
+    """
+    errors = [finding for finding in findings if finding.severity == Severity.ERROR]
+    if model.description != _OF_LUCI or not errors or any(e.code != "GRIDS" for e in errors):
+        return findings
+    for graph in model.graphs:
+        rescale_moved(graph, only_copied=True)
+    left = [finding for finding in verify(model) if finding.severity == Severity.ERROR]
+    return [_brought(one) if one in errors else one for one in findings] + left
+
+
+def _brought(finding: Finding) -> Finding:
+    tensors, _, _ = finding.sentence.partition(" must have one scale")
+    sentence = f"{tensors} have scales of their own: a QUANTIZE brings integers to the second one"
+    return replace(finding, severity=Severity.WARNING, sentence=sentence)
 
 
 def import_file(data: Bytes) -> Imported:

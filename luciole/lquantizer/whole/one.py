@@ -28,6 +28,7 @@ from luciole.ir.ops.rms_norm import RmsNorm
 from luciole.ir.ops.transpose_conv import TransposeConv
 from luciole.ir.passes.cleaning.remove_dead import remove_dead, remove_dead_buffers
 from luciole.ir.quantization import Affine
+from luciole.ir.rewriting.moved import rescale_moved
 from luciole.ir.text.common import one_line
 from luciole.ir.value import Use
 from luciole.ir.verify import wrong_operand_types
@@ -51,7 +52,6 @@ from luciole.lquantizer.network.real import real_network
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.report import LayerReport, Report
 from luciole.lquantizer.rewrite.integers import slot_of, weight_slot
-from luciole.lquantizer.rewrite.one_moves import rescale_moved
 
 _LAYERS = (Conv2D, DepthwiseConv2D, TransposeConv, FullyConnected)
 """Operators whose weights are rounded before data run."""

@@ -6,19 +6,22 @@ while no kernel rescales there: a QUANTIZE does.
 
 from __future__ import annotations
 
-from luciole.ir import Graph, Op, Value
+from luciole.ir.graph import Graph
 from luciole.ir.moved_codes import misplaced
+from luciole.ir.op import Op
 from luciole.ir.ops.quantize import Quantize
 from luciole.ir.quant import Like
+from luciole.ir.value import Value
 
 
-def rescale_moved(graph: Graph) -> None:
+def rescale_moved(graph: Graph, *, only_copied: bool = False) -> None:
     """Insert a QUANTIZE wherever an operator moves integers to another scale: behind it, or in
-    front of it where it picks elements of several tensors.
+    front of it where it picks elements of several tensors; ``only_copied``: where kernels know no
+    other scale.
     """
     for op in list(graph.ops):
         rule = None if op.quant is None else op.quant.result
-        if not isinstance(rule, Like):
+        if not isinstance(rule, Like) or (only_copied and (rule.computed or rule.rescaled)):
             continue
         for value, result in list(misplaced(op, op.operands, op.results)):
             if value.dtype in rule.rescaled:
