@@ -15,9 +15,17 @@ from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops.rnn import RNN, UnidirectionalSequenceRNN
 from luciole.ir.ops.svdf import SVDF
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTMLayer
+from luciole.ir.ops.variables import AssignVariable, ReadVariable, VarHandle
 from luciole.ir.quantization import zero_code
 from luciole.ir.value import element_count
-from luciole.kernels.portable.calls import SCALAR, CCall, PortableContext, Vectors, portable_calls
+from luciole.kernels.portable.calls import (
+    SCALAR,
+    Called,
+    CCall,
+    PortableContext,
+    Vectors,
+    portable_calls,
+)
 
 MEMORY_LIMIT = 4 << 30
 """Bytes of constants that a network may ask for."""
@@ -54,7 +62,7 @@ class Network:
         needed = {*self.outputs, *self.states}
         kept = []
         for call in reversed(self.calls):
-            if needed & set(call.writes):
+            if call.control is not None or needed & set(call.writes):
                 kept.append(call)
                 needed |= set(call.reads)
         self.calls = kept[::-1]
@@ -73,8 +81,8 @@ def lower(graph: Graph, vectors: Vectors = SCALAR, *, packs_weights: bool = True
             raise UnsupportedError(open_)
     hosts = _hosts(settled.ops)
     variables = variables_of(settled, MEMORY_LIMIT)
-    context = PortableContext(settled.constants, vectors, variables.by_handle, packs_weights)
-    calls, refused = _calls_of(settled, context)
+    graphs = _Graphs(vectors, packs_weights)
+    calls, refused = _calls_of(settled, graphs.context(settled, variables.by_handle))
     if refused:
         kinds = [op.kind for op in refused]
         listed = ", ".join(f"{kind} ({kinds.count(kind)}x)" for kind in dict.fromkeys(kinds))
@@ -84,11 +92,52 @@ def lower(graph: Graph, vectors: Vectors = SCALAR, *, packs_weights: bool = True
         list(settled.graph.inputs),
         [hosts.get(v, v) for v in settled.graph.outputs],
         [replace(call, reads=tuple(hosts.get(v, v) for v in call.reads)) for call in calls],
-        dict(settled.constants),
+        dict(settled.constants) | graphs.constants,
         {copy: value for value, copy in settled.values.items()},
         {v: _beginning(v) for v in settled.graph.values if v.is_variable and v.users}
         | variables.begins,
     )
+
+
+@dataclass
+class _Graphs:
+    """Graphs that operators call, made calls of in the place of these; ``constants`` are all of
+    theirs.
+    """
+
+    vectors: Vectors = SCALAR
+    packs_weights: bool = True
+    constants: dict[Value, Array] = field(default_factory=dict)
+
+    def context(self, settled: Settled, variables: Mapping[Value, Value]) -> PortableContext:
+        """Make the context of a graph's operators."""
+        constants, packs_weights = settled.constants, self.packs_weights
+        return PortableContext(constants, self.vectors, variables, packs_weights, self.called)
+
+    def called(self, graph: Graph, operands: Sequence[Value]) -> Called:
+        """Make the calls of a graph on these tensors. Raises UnsupportedError where an operator has
+        no C form, and for states in it.
+        """
+        shapes = {x: operand.dims for x, operand in zip(graph.inputs, operands, strict=True)}
+        settled = settle(graph, shapes, MEMORY_LIMIT, simulates=False)
+        for op in settled.ops:
+            if why := _odd_operand(op) or _state_in(op):
+                raise UnsupportedError(f"graph {graph.name!r}: {why}")
+        self.constants |= settled.constants
+        calls, refused = _calls_of(settled, self.context(settled, {}))
+        if refused:
+            raise UnsupportedError(f"graph {graph.name!r}: {next(iter(refused.values()))}")
+        own = dict(zip(settled.graph.inputs, operands, strict=True))
+        hosts = own | {v: own.get(x, x) for v, x in _hosts(settled.ops).items()}
+        read = [replace(call, reads=tuple(hosts.get(v, v) for v in call.reads)) for call in calls]
+        return Called(read, [hosts.get(v, v) for v in settled.graph.outputs])
+
+
+def _state_in(op: Op) -> str:
+    """Explain that a called operator has a state; empty for none."""
+    has_state = isinstance(op, VarHandle | ReadVariable | AssignVariable)
+    has_state |= any(value is not None and value.is_variable for value in op.operands)
+    return f"{op} has a state, which C forms have in the main graph alone" if has_state else ""
 
 
 def _beginning(value: Value) -> Array:
@@ -111,8 +160,7 @@ def refusals(graph: Graph) -> dict[Op, str]:
     odd = {op: why for op in settled.ops if (why := _odd_operand(op))}
     rest = replace(settled, ops=[op for op in settled.ops if op not in odd])
     by_handle = variables_of(settled, MEMORY_LIMIT).by_handle
-    context = PortableContext(settled.constants, variables=by_handle)
-    _, refused = _calls_of(rest, context)
+    _, refused = _calls_of(rest, _Graphs().context(settled, by_handle))
     return {op: (odd | refused)[op] for op in settled.ops if op in odd or op in refused}
 
 
@@ -161,7 +209,8 @@ def _calls_of(settled: Settled, context: PortableContext) -> tuple[list[CCall], 
         if op.reshapes:
             continue
         try:
-            calls += [replace(call, source=op) for call in portable_calls(op, context)]
+            made = portable_calls(op, context)
+            calls += [replace(call, source=call.source or op) for call in made]
         except UnsupportedError as error:
             refused[op] = str(error)
     return calls, refused

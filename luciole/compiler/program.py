@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,7 +21,7 @@ from luciole.ir.analysis.lifetimes import Lifetime
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.graph import Signature
 from luciole.ir.value import element_count
-from luciole.kernels.portable.calls import CCall
+from luciole.kernels.portable.calls import CCall, Control
 
 ALIGNMENT = 8
 
@@ -134,6 +134,18 @@ def _with_scratch(network: Network) -> tuple[list[CCall], Mapping[CCall, Value]]
     return network.calls, rooms
 
 
+def _loops(calls: Sequence[CCall]) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last number of the calls of each loop, inner ones first."""
+    begun = []
+    for number, call in enumerate(calls):
+        if call.control in (Control.IF, Control.WHILE):
+            begun.append((number, call.control))
+        elif call.control == Control.END:
+            begin, word = begun.pop()
+            if word == Control.WHILE:
+                yield begin, number
+
+
 def _layout(network: Network, calls: Sequence[CCall], rooms: Mapping[CCall, Value]) -> Layout:
     """Lay out tensors that are neither given nor returned."""
     outside = {*network.inputs, *network.outputs, *network.constants}
@@ -144,6 +156,10 @@ def _layout(network: Network, calls: Sequence[CCall], rooms: Mapping[CCall, Valu
                 lives[value] = Lifetime(lives.get(value, Lifetime(number, 0)).first, number)
         if call in rooms:
             lives[rooms[call]] = Lifetime(number, number)
+    for begin, end in _loops(calls):
+        for value, life in lives.items():
+            if life.first < begin <= life.last < end:
+                lives[value] = Lifetime(life.first, end)
     lives |= dict.fromkeys(set(network.states) & set(lives), Lifetime(0, len(calls)))
     sizes = {v: element_count(v.dims) * np.dtype(NUMPY[v.dtype]).itemsize for v in lives}
     return lay_out(lives, sizes, {}, ALIGNMENT)

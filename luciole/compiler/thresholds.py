@@ -71,6 +71,8 @@ def pull_thresholds(network: Network) -> None:
         if shorter is not call:
             network.replace(call, shorter)
     network.remove_unread()
+    if any(call.control for call in network.calls):
+        return  # a tensor may be encoded in a branch alone, which others would not find
     for value in [c.reads[0] for c in network.calls if c.function == LEVELS_OF_FIXED]:
         _once(network, value)
     for call in [c for c in network.calls if c.function == LEVELS_OF_FIXED]:

@@ -14,7 +14,7 @@ from luciole.compiler.text import NOT_FINITE, OF_MODEL, Names, comment, ctype_of
 from luciole.ir import Array, LucioleError, Value
 from luciole.ir.analysis.layout import Layout
 from luciole.ir.value import element_count, shape_text
-from luciole.kernels.portable.calls import CCall, Field
+from luciole.kernels.portable.calls import CCall, Control, Field
 
 _AT, _BEGUN = "AT", "has_begun"
 _DIGEST = "#digest"
@@ -55,9 +55,11 @@ class Writer:
             for value in (*call.reads, *call.writes):
                 if value not in self._values:
                     self._values[value] = names.of(value.name)
-        self._layers = {call: names.of(f"{_what(call)}_layer") for call in calls}
+        own = [call for call in calls if call.control is None]
+        self._layers = {call: names.of(f"{_what(call)}_layer") for call in own}
         self._names = names
-        self._layer_texts = ["\n".join(self._layer(call)) for call in calls]
+        texts = ["\n".join(self._layer(call)) for call in calls]
+        self._layer_texts = [text for text in texts if text]
         self._reset_texts = ["\n".join(self._reset())] if self.states else []
 
     # -- the header
@@ -179,8 +181,8 @@ class Writer:
         yield " *"
         yield f" * {self.table_bytes} bytes of tables, {self._arena} bytes of memory while it runs."
         yield " *"
-        for call in self.calls:
-            yield f" *   {self._layers[call]}: {comment(_title_of(call))}"
+        for call, layer in self._layers.items():
+            yield f" *   {layer}: {comment(_title_of(call))}"
             if call.fixed is not None:
                 yield f" *     {comment(str(call.fixed))}"
         if any(call.fixed is not None for call in self.calls):
@@ -189,7 +191,7 @@ class Writer:
 
     def _kernels(self) -> Iterator[str]:
         source = ""
-        functions = dict.fromkeys(call.function for call in self.calls)
+        functions = dict.fromkeys(call.function for call in self._layers)
         for piece in needed(functions, self._words):
             if piece.source != source:
                 source = piece.source
@@ -202,6 +204,9 @@ class Writer:
         for value in call.reads:
             if value in self._constants:
                 texts += self._constant(value)
+        if call.control is not None:
+            yield from texts
+            return
         name = self._layers[call].removesuffix("_layer")
         cells = self._fields(name, call.struct, call.fields, texts)
         size = self.table_bytes - before
@@ -291,11 +296,21 @@ class Writer:
             yield f"    {kind} = {_AT}({place}); /* {shape_text(value.dims)} */"
         if self.states and self.options.arena != CALLER:
             yield f"    if (!{_BEGUN}) {self.options.name}_reset();"
-        for call in self.calls:
-            yield f"    {call.function}({', '.join(self._arguments(call))});"
+        yield from self._statements()
         yield from (f"    (void){name}; /* nothing depends on it */" for name in self._unread())
         yield "    return 0;"
         yield "}"
+
+    def _statements(self) -> Iterator[str]:
+        """Write the calls, those of branches and loops further to the right."""
+        depth = 1
+        for call in self.calls:
+            word = call.control
+            depth -= word in (Control.ELSE, Control.END)
+            names = [self._values[value] for value in call.reads]
+            text = f"{call.function}({', '.join(self._arguments(call))});" if word is None else ""
+            yield "    " * depth + (text if word is None else word.value.format(*names))
+            depth += word in (Control.IF, Control.ELSE, Control.WHILE)
 
     def _unread(self) -> Iterator[str]:
         """Name the parameters that nothing reads."""

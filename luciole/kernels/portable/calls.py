@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, TypeVar
+from enum import Enum
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from luciole.ir import Array, LucioleError, Op, TensorType, UnsupportedError, Value
+from luciole.ir import Array, Graph, LucioleError, Op, TensorType, UnsupportedError, Value
+from luciole.ir.ops.control_flow import Calling
 from luciole.kernels.core.contract import Signature
 from luciole.kernels.core.discovery import load_kernels, load_kernels_of
 from luciole.kernels.core.registry import data_types
@@ -46,6 +48,16 @@ class Vectors:
 SCALAR = Vectors()
 
 
+class Control(Enum):
+    """Words around calls: a truth that is read decides; ``END`` stands for the last of either."""
+
+    IF = "if (*{}) {{"
+    ELSE = "}} else {{"
+    WHILE = "for (;;) {{"
+    UNLESS = "if (!*{}) break;"
+    END = "}}"
+
+
 @dataclass(frozen=True, eq=False)
 class CCall:
     """A call ``function(&fields, reads..., writes..., scratch)``.
@@ -55,6 +67,7 @@ class CCall:
     multiple of 8, that the call needs for itself. ``note`` says in a few words what people should
     know of the numbers; ``fixed`` is what numbers it writes or reads in fixed point are. ``words``
     are those of a vector that its tables are laid out for, 0 where these are the same for all.
+    One with a ``control`` calls nothing, but says when those behind it run, by what it reads.
     """
 
     function: str
@@ -67,6 +80,7 @@ class CCall:
     fixed: FixedPoint | None = None
     words: int = 0
     layout: str = ""
+    control: Control | None = None
 
     @property
     def struct(self) -> str:
@@ -74,17 +88,34 @@ class CCall:
         return self.layout or self.function
 
 
+def control(word: Control, *reads: Value) -> CCall:
+    """Make a word between calls. Its operands last until it stands."""
+    return CCall("", {}, reads, (), control=word)
+
+
+class Called(NamedTuple):
+    """The calls of a graph for given operands, and the tensors that they leave its outputs in."""
+
+    calls: Sequence[CCall]
+    outputs: Sequence[Value]
+
+
+def _calls_nothing(graph: Graph, operands: Sequence[Value]) -> Called:
+    raise UnsupportedError(f"graph {graph.name!r} cannot be called here")
+
+
 @dataclass(frozen=True)
 class PortableContext:
     """Facts for a builder besides its operator: the contents of constants, sparse and folded ones
     included, the machine's registers, the tensors that stand for variables, by their handles, and
-    whether weights of few levels become codes.
+    whether weights of few levels become codes. ``called`` makes the calls of another graph.
     """
 
     constants: Mapping[Value, Array]
     vectors: Vectors = SCALAR
     variables: Mapping[Value, Value] = field(default_factory=dict)
     packs_weights: bool = True
+    called: Callable[[Graph, Sequence[Value]], Called] = _calls_nothing
 
     def constant(self, value: Value) -> Array:
         """Return the contents of a constant. Raises UnsupportedError for what is computed."""
@@ -121,11 +152,14 @@ def portable(cls: type[Op], *signatures: TensorType | Signature) -> Callable[[_B
 
 
 def portable_calls(op: Op, context: PortableContext) -> list[CCall]:
-    """Make the calls of an operator. Raises UnsupportedError, naming it, where it has no C form."""
+    """Make the calls of an operator; those that call graphs take operands of any types. Raises
+    UnsupportedError, naming it, where it has no C form.
+    """
     load_kernels_of(type(op))
-    build = _PORTABLE.get((type(op), data_types(op)))
+    signature = data_types(op)
+    build = _PORTABLE.get((type(op), signature[:1] if isinstance(op, Calling) else signature))
     if build is None:
-        types = " x ".join(t.name for t in data_types(op))
+        types = " x ".join(t.name for t in signature)
         raise UnsupportedError(f"{op}: no C form for {types or 'no data'}", [op.kind])
     try:
         return list(build(op, context))
