@@ -1,6 +1,6 @@
 """``lquantizer``: learn 1 to 4 bit levels for a model's layers from unlabelled data.
 
-It is ``luciole quantize`` but for one default: layers without learned levels stay float.
+It is ``luciole quantize``.
 """
 
 from __future__ import annotations
@@ -17,4 +17,4 @@ _EXAMPLE = """example:
 
 def main(argv: Sequence[str] | None = None, program: str = "lquantizer") -> int:
     """Run the program."""
-    return quantizer(argv, program, __doc__ or "", _EXAMPLE, spared="float")
+    return quantizer(argv, program, __doc__ or "", _EXAMPLE)

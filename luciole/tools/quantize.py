@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from luciole.tools.quantizing.program import quantizer
 
 _EXAMPLES = """examples:
+  luciole quantize net.tflite -o q.tflite --data train.npz:x_train
   luciole quantize net.tflite -o q.tflite --scheme int8 --data train.npz:x_train
   luciole quantize net.tflite -o q.tflite --scheme dynamic
   luciole quantize net.tflite -o q.tflite --scheme int:w4a8 --data train.npz:x_train --tune 3
@@ -21,4 +22,4 @@ _EXAMPLES = """examples:
 
 def main(argv: Sequence[str] | None = None, program: str = "luciole quantize") -> int:
     """Run the program."""
-    return quantizer(argv, program, __doc__ or "", _EXAMPLES, spared="int8")
+    return quantizer(argv, program, __doc__ or "", _EXAMPLES)

@@ -39,10 +39,10 @@ def op_named(model: Model, name: str) -> Op:
 
 @pytest.mark.parametrize("asked", [{"all_layers": True}, {"config": {"all_layers": True}}])
 def test_all_layers_are_quantized_where_asked(asked: dict[str, Any]) -> None:
-    usual = luciole.quantize(residual(), IMAGES, encode_bits=2).report
+    usual = luciole.quantize(residual(), IMAGES, encode_bits=2, spared="float").report
     sizes = {op.name: constant_bytes(op) for op in residual().graph.ops}
     assert usual.stays_float == {name: sizes[name] for name in ("logits", "stem")}
-    found = luciole.quantize(residual(), IMAGES, encode_bits=2, **asked).report
+    found = luciole.quantize(residual(), IMAGES, encode_bits=2, spared="float", **asked).report
     assert found.left_alone() == {}
     assert found.stays_float == {}
 
@@ -121,7 +121,7 @@ def test_few_records(records: int) -> None:
 # --------------------------------------------------------------------------------- convolutions
 def test_a_network_of_convolutions() -> None:
     model = residual()
-    result = luciole.quantize(model, IMAGES, encode_bits=3)
+    result = luciole.quantize(model, IMAGES, encode_bits=3, spared="float")
     assert [(r.name, r.skipped) for r in result.report.layers] == [
         ("stem", SPARED_FIRST),
         ("body", None),
@@ -138,7 +138,7 @@ def test_a_network_of_convolutions() -> None:
 
 
 def test_fused_activations_come_back_fused() -> None:
-    found = luciole.quantize(residual(), IMAGES).model
+    found = luciole.quantize(residual(), IMAGES, encode_bits=3, spared="float").model
     names = {op: op.name.removesuffix(SUFFIX) for op in found.graph.ops}
     fused = {names[op]: op.attributes().get("activation") for op in found.graph.ops}
     assert (fused["stem"], fused["body"], fused["sum"]) == (RELU, RELU6, RELU)
@@ -147,7 +147,7 @@ def test_fused_activations_come_back_fused() -> None:
 
 def test_a_config_that_names_spared_layers_quantizes_them() -> None:
     config = {"layers": [{"name": "stem", "input_bits": 8}, {"regex": "log.*"}]}
-    result = luciole.quantize(residual(), IMAGES, config=config)
+    result = luciole.quantize(residual(), IMAGES, config=config, spared="float")
     assert [r.skipped for r in result.report.layers] == [None] * 5
     assert result.report.layers[0].input_bits == 8
     assert isinstance(op_named(result.model, "stem"), LQConv2D)
@@ -156,7 +156,7 @@ def test_a_config_that_names_spared_layers_quantizes_them() -> None:
 
 def test_spared_layers_get_the_mean_back_that_they_had() -> None:
     model = residual()
-    found = luciole.quantize(model, IMAGES, encode_bits=1, proof=False).model
+    found = luciole.quantize(model, IMAGES, encode_bits=1, spared="float", proof=False).model
     wanted, mean = (seen(m, "logits", IMAGES).mean(0) for m in (model, found))
     np.testing.assert_allclose(mean, wanted, atol=1e-4)
 
@@ -194,7 +194,7 @@ def test_other_kinds_of_convolutions_are_left_alone() -> None:
     apart = graph.append(DepthwiseConv2D(x, f, stride_h=1, stride_w=1), "apart").output
     grouped = conv(graph, x, (4, 3, 2), "grouped")
     graph.outputs += [apart, grouped]
-    report = luciole.quantize(model, IMAGES).report
+    report = luciole.quantize(model, IMAGES, encode_bits=3, spared="float").report
     assert {r.name: r.skipped for r in report.layers[-2:]} == {
         "apart": "DEPTHWISE_CONV_2D has no learned form but for its weights: all_layers or a "
         "config that names it quantizes it",
@@ -207,7 +207,7 @@ def test_a_convolution_that_sees_the_same_for_every_record_is_left_alone() -> No
     graph = model.graph
     still = graph.append(Tanh(graph.add_constant("still", random(1, 1, 8, 6, 3))), "still/tanh")
     graph.outputs.append(conv(graph, still.output, (4, 3, 3), "fixed"))
-    report = luciole.quantize(model, IMAGES).report
+    report = luciole.quantize(model, IMAGES, encode_bits=3, spared="float").report
     assert [r.skipped for r in report.layers if r.name == "fixed"] == ["its input is constant"]
 
 
@@ -215,7 +215,7 @@ def test_fit_refuses_a_network_that_becomes_nan_and_says_where() -> None:
     model = residual()
     value_named(model, "large/bias").set_data(np.full(6, np.nan, np.float32))
     with pytest.raises(QuantizeError, match="tensor 'large' becomes NaN or infinite"):
-        luciole.quantize(model, IMAGES)
+        luciole.quantize(model, IMAGES, encode_bits=3, spared="float")
 
 
 # ------------------------------------------------------------------------------- shared weights
@@ -249,7 +249,7 @@ def test_fit_refuses_rules_that_differ_for_shared_weights() -> None:
 
 def test_the_report_shows_what_input_levels_were_learned_from() -> None:
     model, x = network(), random(8, 400, 20)
-    result = luciole.quantize(model, x)
+    result = luciole.quantize(model, x, encode_bits=3)
     first, second = (r.input_histogram for r in result.report.layers)
     assert first is not None
     assert second is not None

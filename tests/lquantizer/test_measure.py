@@ -19,7 +19,7 @@ from tests.networks import random
 )
 def test_the_fit_s_result_measures_as_the_fit_says(model: Model, records: Array) -> None:
     """Not the same to the digit: the fit judges what it learned from the other records."""
-    result = luciole.quantize(model, records, encode_bits=3, proof=False)
+    result = luciole.quantize(model, records, encode_bits=3, spared="float", proof=False)
     add_stage(result.report, "again", model, result.model, result.traces, {"x": records})
     stages = [r.stages for r in result.report.layers if r.skipped is None]
     assert stages
@@ -56,6 +56,6 @@ def test_a_worse_network_measures_worse() -> None:
 
 def test_few_records_judge_all_together() -> None:
     model, records = classifier(), {"x": VECTORS[:3]}
-    result = luciole.quantize(model, records)
+    result = luciole.quantize(model, records, encode_bits=3)
     add_stage(result.report, "again", model, result.model, result.traces, records)
     assert all(np.isfinite(layer.stages["again"] or 0) for layer in result.report.layers)

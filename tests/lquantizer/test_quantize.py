@@ -192,7 +192,7 @@ def test_quantize_reports_file_sizes() -> None:
 @pytest.mark.parametrize(
     ("given", "widths"),
     [
-        ({}, (3, 3)),
+        ({"method": "fit"}, (3, 3)),
         ({"encode_bits": 2}, (2, 2)),
         ({"encode_bits": "w2a4"}, (4, 2)),
         ({"encode_bits": "w2a4", "input_bits": 8}, (8, 2)),

@@ -51,7 +51,7 @@ def test_quantize_refuses_a_model_without_dense_layers() -> None:
     graph.append(Add(x, x), "sum")
     graph.outputs = [graph.values[-1]]
     with pytest.raises(QuantizeError, match="nothing to quantize: it has no dense layer"):
-        luciole.quantize(model, X)
+        luciole.quantize(model, X, encode_bits=3)
 
 
 def test_quantize_refuses_a_config_that_leaves_nothing() -> None:

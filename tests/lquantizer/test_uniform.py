@@ -282,8 +282,10 @@ def test_what_does_not_go_is_refused(choices: dict[str, Any], sentence: str) -> 
 def test_data_is_asked_for() -> None:
     with pytest.raises(QuantizeError, match="learns from data"):
         luciole.quantize(network(), scheme="int8")
-    with pytest.raises(QuantizeError, match="levels are learned from data"):
+    with pytest.raises(QuantizeError, match="int:w4a8 learns from data"):
         luciole.quantize(network())
+    with pytest.raises(QuantizeError, match="levels are learned from data"):
+        luciole.quantize(network(), encode_bits=3)
 
 
 def test_a_quantized_model_is_not_quantized_again() -> None:

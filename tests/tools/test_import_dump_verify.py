@@ -50,7 +50,8 @@ def test_import_refuses_another_ending(capsys: Capture, folder: Path) -> None:
 
 
 def test_import_refuses_what_the_format_cannot_hold(capsys: Capture, folder: Path) -> None:
-    luciole.save(luciole.quantize("model.circle", random(0, 60, 20)).model, "q.circle")
+    made = luciole.quantize("model.circle", random(0, 60, 20), encode_bits=3).model
+    luciole.save(made, "q.circle")
     text = call(capsys, "import", "q.circle", "-o", "q.tflite").error(3)
     assert text == "tflite has no operator LQFullyConnected; save it as .circle"
     assert not Path("q.tflite").exists()

@@ -62,8 +62,16 @@ def test_luciole_quantize_is_the_same_program(capsys: Capture, folder: Path) -> 
 
 
 def test_the_bits_have_a_default(capsys: Capture, folder: Path) -> None:
-    assert quantize(capsys).code == 0
+    assert quantize(capsys, "--method", "fit").code == 0
     assert widths() == [("act1", 3, 3), ("fc2", 3, 3)]
+
+
+def test_integers_with_weights_of_4_bits_are_the_default(capsys: Capture, folder: Path) -> None:
+    assert quantize(capsys).code == 0
+    assert widths() == []
+    made = Path("answer.circle").read_bytes()
+    assert quantize(capsys, "--scheme", "int:w4a8").code == 0
+    assert Path("answer.circle").read_bytes() == made
 
 
 def test_inputs_and_weights_may_differ(capsys: Capture, folder: Path) -> None:
@@ -136,7 +144,7 @@ def test_one_bit_of_positive_data_is_warned_about(capsys: Capture, folder: Path)
 
 def test_the_model_may_be_replaced_by_its_quantized_form(capsys: Capture, folder: Path) -> None:
     before = left_behind(folder)
-    assert quantize(capsys, output="model.circle").code == 0
+    assert quantize(capsys, "--encode_bits", "3", output="model.circle").code == 0
     assert widths("model.circle") == [("act1", 3, 3), ("fc2", 3, 3)]
     assert left_behind(folder) == before
 

@@ -221,7 +221,7 @@ def test_automatic_widths_are_fine_tuned_in_a_file_no_larger(capsys: Capture, fo
 
 def test_fine_tuning_that_gains_nothing_is_a_warning(capsys: Capture, folder: Path) -> None:
     pytest.importorskip("tensorflow")
-    quantize(capsys)
+    quantize(capsys, "--encode_bits", "3")
     fitted = Path("answer.circle").read_bytes()
     outcome = quantize(capsys, "--finetune", "1", "--learning_rate", "1e3")
     assert "luciole: warning: fine-tuning gained nothing, the model is as it was" in outcome.err
@@ -340,7 +340,7 @@ def test_lquantizer_refuses_what_cannot_be_trained_before_the_fit(
         ("--update gradient", "--update goes with --method published"),
         ("--initialisation greedy", "--initialisation goes with --method published"),
         ("--finetune 0", "--finetune is 0: at least 1 epoch is needed"),
-        ("--mirror", "--mirror goes with --finetune EPOCHS"),
+        ("--encode_bits 3 --mirror", "--mirror goes with --finetune EPOCHS"),
         ("--auto_bits --target_size 9 --encode_bits 2", "--auto-bits finds the widths: --encode-b"),
         (
             "--encode_bits two",
@@ -348,7 +348,7 @@ def test_lquantizer_refuses_what_cannot_be_trained_before_the_fit(
         ),
         ("--encode_bits w5a4", "argument --encode-bits: weight bits are 5: 1 to 4 are possible"),
         ("--encode_bits 0", "argument --encode-bits: 0: 1 to 4 are possible"),
-        ("--labels y", "--labels goes with --finetune EPOCHS"),
+        ("--encode_bits 3 --labels y", "--labels goes with --finetune EPOCHS"),
         ("--checkpoint run.npz", "--checkpoint goes with --finetune EPOCHS"),
         ("--finetune 1 --resume", "--resume goes with --checkpoint FILE"),
     ],
@@ -372,7 +372,7 @@ def test_lquantizer_refuses_to_fine_tune_without_tensorflow(
 
 def test_a_model_without_an_lstm_needs_no_unrolling(capsys: Capture, folder: Path) -> None:
     luciole.save(network(), "model.circle")
-    quantize(capsys)
+    quantize(capsys, "--encode_bits", "3")
     plain = Path("answer.circle").read_bytes()
     outcome = quantize(capsys, "--unroll_lstm")
     assert Path("answer.circle").read_bytes() == plain

@@ -88,19 +88,20 @@ def test_a_config_mixes_formats_and_says_which_scheme_the_others_have(folder: Pa
     assert TensorType.INT8 in stored
 
 
-def test_what_levels_spare_becomes_integers_unless_lquantizer_is_asked(folder: Path) -> None:
+def test_what_levels_spare_becomes_integers_unless_floats_are_asked_for(folder: Path) -> None:
     luciole.save(images(), folder / "images.tflite")
     np.savez(folder / "images.npz", x=random(4, 20, 8, 8, 3))
     words = "--encode_bits 2 --data images.npz:x"
     assert run(f"images.tflite -o new.circle {words}") == 0
     assert run(f"images.tflite -o float.circle {words} --spared float") == 0
-    given = ["--input_model", "images.tflite", "--input_data", "images.npz:x", "--encode_bits", "2"]
-    assert lquantizer.main([*given, "--output_model", "old.circle"]) == 0
-    found = {name: luciole.load(folder / f"{name}.circle") for name in ("new", "float", "old")}
-    types = {name: weights_by_kind(model) for name, model in found.items()}
-    assert types["old"] == types["float"] != types["new"]
+    options = ["--input_model", "images.tflite", *words.split()]
+    assert lquantizer.main([*options, "--output_model", "same.circle"]) == 0
+    names = ("new", "float", "same")
+    models = {name: luciole.load(folder / f"{name}.circle") for name in names}
+    types = {name: weights_by_kind(model) for name, model in models.items()}
+    assert types["same"] == types["new"] != types["float"]
     assert types["new"]["DEPTHWISE_CONV_2D"] == types["new"]["CONV_2D"] == {TensorType.INT8}
-    assert types["old"]["FULLY_CONNECTED"] == {TensorType.FLOAT32}
+    assert types["float"]["FULLY_CONNECTED"] == {TensorType.FLOAT32}
 
 
 def test_sensitivity_is_a_table_with_bars_and_json(

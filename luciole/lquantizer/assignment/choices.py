@@ -16,9 +16,10 @@ from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.quant import Like
 from luciole.ir.value import element_count
 from luciole.lquantizer.assignment.config import Config
-from luciole.lquantizer.assignment.layer_format import Integers
+from luciole.lquantizer.assignment.layer_format import MOST_LEARNED, Integers
 from luciole.lquantizer.assignment.schemes import BYTES, FLOAT, SCHEMES, Chosen
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.formats.stored_levels import FEW
 
 Choices = Callable[[Graph], Mapping[Op, Chosen]]
 """Gives the operators of a graph a format each; an operator that it leaves out stays float."""
@@ -31,15 +32,21 @@ beside layers of fewer: ResNet-8 with 4 bits answers 94.1 instead of 93.5 % of i
 products that a depthwise convolution sums up do not even out."""
 
 
+_DECODER = 290
+"""Bytes of a file that a layer's learned levels take beside codes and levels: those of an operator
+that decodes and of its tensors, as measured in files of convolutional and dense networks."""
+
+
 def everywhere(format: Chosen) -> Choices:
     """Choose one format for all operators; of fewer than 8 bits for weights, depthwise layers and
-    those at the ends of the network get one of 8 where they hold little of them.
+    those at the ends of the network get one of 8 where they hold little of them, and layers whose
+    levels would take as many bytes as more bits do get these.
     """
 
     def choices(graph: Graph) -> dict[Op, Chosen]:
         wider = _wider(format)
         small = set() if wider is None else set(_small_layers(graph))
-        return {op: wider if op in small else format for op in graph.ops}
+        return {op: wider if op in small else _worthwhile(format, op) for op in graph.ops}
 
     return choices
 
@@ -51,6 +58,28 @@ def _wider(format: Chosen) -> Integers | None:
     if not isinstance(format, Integers) or format.inputs is None or format.weights >= 8:
         return None
     return replace(format, weights=8)
+
+
+def _worthwhile(format: Chosen, op: Op) -> Chosen:
+    """Return the format with the most bits for a layer's weights, up to 4, that takes no more bytes
+    than the one asked for.
+    """
+    weights = _weights(op)
+    if not isinstance(format, Integers) or not format.has_levels or weights is None:
+        return format
+    most = _stored_bytes(op, weights, format.weights)
+    bits = range(format.weights, MOST_LEARNED + 2)
+    return replace(format, weights=max(b for b in bits if _stored_bytes(op, weights, b) <= most))
+
+
+def _stored_bytes(op: Op, weights: Value, bits: int) -> float:
+    """Count the bytes of a layer's codes and of the levels that they are of, if they are of any."""
+    assert op.quant is not None, "it has weights"
+    count, outputs = element_count(weights.dims), weights.dims[op.quant.axis]
+    if bits > MOST_LEARNED:
+        return count / 2 if op.quant.since.takes_int4 else count
+    levels = bits if count <= FEW * outputs else outputs * (bits + 1)
+    return count * bits / 8 + levels + _DECODER
 
 
 def _small_layers(graph: Graph) -> list[Op]:

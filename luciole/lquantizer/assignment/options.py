@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -19,6 +19,7 @@ from luciole.lquantizer.assignment.schemes import (
     BYTES,
     FLOAT,
     LEARNED,
+    RECOMMENDED,
     UNIFORM,
     Chosen,
     Source,
@@ -155,25 +156,29 @@ class FitOptions(QuantizeOptions):
         return chosen_format(self.spared)
 
 
+SPARED = str(BYTES)
+"""What layers without levels become unless it is said: floats there were up to nine tenths of small
+networks' files. Where a target finds widths, nothing is left over."""
+
 _METHODS: dict[str, type[QuantizeOptions]] = {c.method: c for c in (FitOptions, PublishedOptions)}
 
 
 def options_of(
     choices: Mapping[str, object],
 ) -> QuantizeOptions | UniformOptions | MinifloatOptions:
-    """Turn keywords into the options of the scheme that they name, or else of the method ("fit"
-    unless they do).
+    """Turn keywords into the options of the scheme that they name; without one, of learned levels
+    where they speak of these, else of ``RECOMMENDED``.
 
     Raises QuantizeError for choices that the scheme or method does not know.
     """
     off = (None, False)  # 0 is a choice: it is refused where it means nothing
     chosen = {n: choice for n, choice in choices.items() if not any(choice is o for o in off)}
     _rename(chosen, "recipe", "config")
-    scheme = str(chosen.pop("scheme", LEARNED))
+    scheme = str(chosen.pop("scheme", None) or _scheme_for(chosen))
     format = format_named(scheme)
     if isinstance(format, Levels):
         _refuse_others(chosen, FitOptions, f"scheme {scheme!r}")
-        return FitOptions(**{**level_choices(scheme, format), **chosen})  # type: ignore[arg-type]  # fields
+        return FitOptions(**{"spared": SPARED, **level_choices(scheme, format), **chosen})  # type: ignore[arg-type]  # fields
     if isinstance(format, Minifloat):
         chosen = {"exponent": format.exponent, "mantissa": format.mantissa, **chosen}
     if isinstance(format, Minifloat) or scheme == MINIFLOAT:
@@ -188,7 +193,16 @@ def options_of(
         raise QuantizeError(f"method is {method!r}: {names} are possible")
     options = _METHODS[str(method)]
     _refuse_others(chosen, options, f"method {method!r}")
+    if options is FitOptions and not chosen.keys() & {"target_size", "target_drop"}:
+        chosen.setdefault("spared", SPARED)
     return options(**chosen)  # type: ignore[arg-type]  # the names are fields
+
+
+def _scheme_for(chosen: Container[str]) -> str:
+    """Choose the scheme where none is named."""
+    own = {field.name for options in _METHODS.values() for field in fields(options)}
+    of_levels = (own | {"method"}) - {"seed"}
+    return LEARNED if any(name in chosen for name in of_levels) else RECOMMENDED
 
 
 def format_named(scheme: str) -> LayerFormat | None:
@@ -201,11 +215,11 @@ def format_named(scheme: str) -> LayerFormat | None:
 
 def level_choices(scheme: str, format: Levels) -> dict[str, object]:
     """Write a scheme such as even:w4a4 as options: there are no integers of so few bits between
-    operators, but layers read their inputs in them, and what is beside them is of 8 bits.
+    operators, but layers read their inputs in them.
     """
     if scheme.startswith("levels:"):
         return {"encode_bits": str(format)}
-    return {"encode_bits": str(format), "uniform": True, "spared": str(BYTES)}
+    return {"encode_bits": str(format), "uniform": True}
 
 
 def _refuse_others(chosen: Mapping[str, object], options: type, what: str) -> None:

@@ -120,8 +120,9 @@ def _add_schemes(parser: argparse.ArgumentParser) -> None:
         help="the format of layers: int:w8a8 (or int8), uint:w8a8 (uint8), int:w4a8, int:w8a16 "
         "(int16x8), int:w4a16 (all learn from --data), dynamic:int8 (dynamic), dynamic:int4, "
         "weights:int8 (weights), weights:int4, float16, even:w4a4 (evenly spaced levels), "
-        "levels:w2a4, minifloat:4,4; or learned (levels of --encode-bits, the default), mixed (4 "
-        "or 8 bits, or more, layer by layer), from_fake_quant (with --data or without), minifloat",
+        "levels:w2a4, minifloat:4,4; or learned (levels of --encode-bits), mixed (4 or 8 bits, or "
+        "more, layer by layer), from_fake_quant (with --data or without), minifloat; int:w4a8 "
+        "unless something is asked for that has levels",
     )
     one_of.add_argument(
         "--simulate",
@@ -185,8 +186,8 @@ def _add_extent_of_levels(parser: argparse.ArgumentParser, levels: Group) -> Non
     levels.add(
         "--spared",
         metavar="SCHEME",
-        help="what layers become that get no levels: float, int8, dynamic, ... (default "
-        f"{parser.get_default('default_spared')})",
+        help="what layers become that get no levels: float, int8, dynamic, ... (default int8; with "
+        "--method published and --auto-bits float)",
     )
     levels.add(
         "--all-layers",

@@ -22,7 +22,7 @@ _OF_INTEGERS: tuple[str, ...] = (
 """Arguments that ``luciole.quantize`` takes under the same names for integers."""
 _BESIDE_CONVERSION = frozenset(
     {"model", "output", "report", "strip_names", "simulate", "requantize", "no_proof", "keep"}
-    | {"kinds", "default_spared", "data_limit", "allow_outside", "custom", "json", "debug"}
+    | {"kinds", "data_limit", "allow_outside", "custom", "json", "debug"}
 )
 """Arguments that a change of integers that are there takes."""
 
@@ -76,8 +76,20 @@ def has_schemes(arguments: argparse.Namespace) -> bool:
 
 
 def spared_scheme(arguments: argparse.Namespace) -> str:
-    """Return the scheme of layers that get no levels: the program's default unless one is named."""
-    return str(arguments.spared or arguments.default_spared)
+    """Return the scheme of layers that get no levels: floats in what the published baseline makes,
+    and where widths are found, which leaves nothing over.
+    """
+    from luciole.lquantizer.assignment.options import SPARED
+
+    is_float = arguments.method == "published" or arguments.auto_bits
+    return arguments.spared or ("float" if is_float else SPARED)
+
+
+def _spared_at_first(arguments: argparse.Namespace) -> str | None:
+    """Return what layers without levels are until a training is over, None for the baseline."""
+    if arguments.method == "published":
+        return None
+    return spared_scheme(arguments) if has_schemes(arguments) else "float"
 
 
 def labels_judge(arguments: argparse.Namespace) -> bool:
@@ -93,16 +105,26 @@ def labels_judge(arguments: argparse.Namespace) -> bool:
 
 def _scheme(arguments: argparse.Namespace) -> str | None:
     """Name the scheme: the one that was asked for, that of the whole network in a config, learned
-    levels; None where the configuration is another tool's, or its numbers are.
+    levels where an option speaks of them, else the recommended one; None where the configuration is
+    another tool's, or its numbers are.
     """
     from luciole.lquantizer.assignment.choosing import is_foreign_file
+    from luciole.lquantizer.assignment.schemes import RECOMMENDED
 
     if arguments.scheme is not None:
         return str(arguments.scheme)
     config = arguments.config
     if arguments.compatible is not None or (config is not None and is_foreign_file(config)):
         return None
-    return _LEARNED if config is None else _scheme_of(config)
+    if config is not None:
+        return _scheme_of(config)
+    return _LEARNED if _speaks_of_levels(arguments) else RECOMMENDED
+
+
+def _speaks_of_levels(arguments: argparse.Namespace) -> bool:
+    """Check whether an option was typed that goes with learned levels alone."""
+    own = [name for name, kind in arguments.kinds.items() if kind is Kind.LEVELS]
+    return any(is_chosen(arguments, name) for name in [*own, "finetune"])
 
 
 def _scheme_of(config: str) -> str:
@@ -146,7 +168,7 @@ def _levels(arguments: argparse.Namespace, scheme: str) -> QuantizeOptions:
         "input_bits": arguments.input_bits,
         "weight_bits": arguments.weight_bits,
         "config": arguments.config,
-        "spared": spared_scheme(arguments) if has_schemes(arguments) else None,
+        "spared": _spared_at_first(arguments),
         "all_layers": arguments.all_layers,
         "weights_only": arguments.weights_only,
         "uniform": arguments.uniform or "uniform" in widths,

@@ -32,15 +32,10 @@ if TYPE_CHECKING:
     from luciole.lquantizer.judging.records import Split
 
 
-def quantizer(
-    argv: Sequence[str] | None, program: str, description: str, examples: str, spared: str
-) -> int:
-    """Run the program; layers without learned levels become what is ``spared`` unless ``--spared``
-    says otherwise.
-    """
+def quantizer(argv: Sequence[str] | None, program: str, description: str, examples: str) -> int:
+    """Run the program."""
     parser = parser_for(program, description)
     parser.epilog = examples
-    parser.set_defaults(default_spared=spared)
     add_arguments(parser)
     return run_program(argv, parser, _run)
 
