@@ -66,13 +66,15 @@ def entry_text(program: Program) -> str:
     if program.options.arena == CALLER:
         memory = f"static int64_t arena[{program.layout.size // 8 + 1}];\n"
         arena = "arena, "
+    state = "".join(f"{argument}, " for argument in program.state_argument)
     if not program.inputs:
         begin = "    (void)inputs;\n"
     if program.is_stateful:
-        memory += "static int has_begun;\n\nvoid luciole_reset(void);\n"
+        memory += f"static struct {name}_state state;\nstatic int has_begun;\n\n"
+        memory += "void luciole_reset(void);\n"
         begin += "    if (!has_begun) luciole_reset();\n"
         reset = (
-            f"void luciole_reset(void)\n{{\n    {name}_reset({arena.removesuffix(', ')});\n"
+            f"void luciole_reset(void)\n{{\n    {name}_reset({state.removesuffix(', ')});\n"
             "    has_begun = 1;\n}\n\n"
         )
     text = json.dumps(description(program)).encode()  # C99 has no long strings
@@ -82,7 +84,7 @@ def entry_text(program: Program) -> str:
         "int luciole_run(const void *const *inputs, void *const *outputs);\n\n"
         f"const char *luciole_describe(void)\n{{\n    return (const char *)described;\n}}\n\n"
         f"{reset}int luciole_run(const void *const *inputs, void *const *outputs)\n{{\n"
-        f"{begin}    return {name}_run({arena}{', '.join([*inputs, *outputs])});\n}}\n"
+        f"{begin}    return {name}_run({state}{arena}{', '.join([*inputs, *outputs])});\n}}\n"
     )
 
 

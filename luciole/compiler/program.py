@@ -66,6 +66,16 @@ class Program:
         return self.layout.size
 
     @property
+    def state_bytes(self) -> int:
+        """Bytes of what lasts from run to run."""
+        return sum(array.nbytes for array in self.writer.states.values())
+
+    @property
+    def state_argument(self) -> list[str]:
+        """The argument that names a state called ``state``; none where nothing lasts."""
+        return ["&state"] if self.is_stateful else []
+
+    @property
     def table_bytes(self) -> int:
         """Bytes of constants."""
         return self.writer.table_bytes
@@ -147,8 +157,8 @@ def _loops(calls: Sequence[CCall]) -> Iterator[tuple[int, int]]:
 
 
 def _layout(network: Network, calls: Sequence[CCall], rooms: Mapping[CCall, Value]) -> Layout:
-    """Lay out tensors that are neither given nor returned."""
-    outside = {*network.inputs, *network.outputs, *network.constants}
+    """Lay out tensors that are neither given nor returned, and do not last."""
+    outside = {*network.inputs, *network.outputs, *network.constants, *network.states}
     lives: dict[Value, Lifetime] = {}
     for number, call in enumerate(calls):
         for value in (*call.writes, *call.reads):
@@ -160,6 +170,5 @@ def _layout(network: Network, calls: Sequence[CCall], rooms: Mapping[CCall, Valu
         for value, life in lives.items():
             if life.first < begin <= life.last < end:
                 lives[value] = Lifetime(life.first, end)
-    lives |= dict.fromkeys(set(network.states) & set(lives), Lifetime(0, len(calls)))
     sizes = {v: element_count(v.dims) * np.dtype(NUMPY[v.dtype]).itemsize for v in lives}
     return lay_out(lives, sizes, {}, ALIGNMENT)

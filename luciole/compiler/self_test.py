@@ -75,18 +75,22 @@ def _numbered(ends: Sequence[End]) -> list[tuple[int, End]]:
 def _function(program: Program, name: str, runs: int) -> Iterator[str]:
     inputs = [f"given_{k} + record * {_size(e)}" for k, e in _numbered(program.inputs)]
     outputs = [f"found_{k}" for k, _ in _numbered(program.outputs)]
+    state = program.state_argument
     arena = ["arena"] if program.options.arena == CALLER else []
     yield f"int {name}(void)"
     yield "{"
+    if state:
+        yield f"    static struct {program.options.name}_state state;"
     if arena:
         yield f"    static int64_t arena[{program.layout.size // 8 + 1}];"
     for k, end in _numbered(program.outputs):
         yield f"    static {ctype_of(end.value.dtype)} found_{k}[{_size(end)}];"
     yield "    int wrong = 0;"
-    if program.is_stateful:
-        yield f"    {program.options.name}_reset({''.join(arena)});"
+    if state:
+        yield f"    {program.options.name}_reset({state[0]});"
     yield f"    for (int record = 0; record < {runs}; record++) {{"
-    yield f"        wrong += {program.options.name}_run({', '.join([*arena, *inputs, *outputs])});"
+    arguments = ", ".join([*state, *arena, *inputs, *outputs])
+    yield f"        wrong += {program.options.name}_run({arguments});"
     for k, end in _numbered(program.outputs):
         yield from _comparison(k, end)
     yield "    }"

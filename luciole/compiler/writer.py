@@ -16,7 +16,7 @@ from luciole.ir.analysis.layout import Layout
 from luciole.ir.value import element_count, shape_text
 from luciole.kernels.portable.calls import CCall, Control, Field
 
-_AT, _BEGUN = "AT", "has_begun"
+_AT = "AT"
 _DIGEST = "#digest"
 """Stands where the digest will be: comments have no such sign."""
 _FIXED_POINT = (
@@ -44,7 +44,8 @@ class Writer:
     ) -> None:
         self.options, self.inputs, self.outputs, self.calls = options, inputs, outputs, calls
         self._constants, self._layout, self._rooms = constants, layout, rooms
-        self.states = {value: array for value, array in states.items() if value in layout.places}
+        used = {value for call in calls for value in (*call.reads, *call.writes)}
+        self.states = {value: array for value, array in states.items() if value in used}
         self._origin = comment(origin)
         self._words = max((call.words for call in calls), default=0) or 1
         self.table_bytes = 0
@@ -100,9 +101,9 @@ class Writer:
             *(line for end in (*self.inputs, *self.outputs) for line in self._sizes(end)),
             "};",
             "",
+            *self._state_declared(),
             "/* Runs the network once; 0 means that all went well. Arguments must not overlap. */",
             f"{self._signature()};",
-            *self._reset_declared(),
             "",
             "#ifdef __cplusplus",
             "}",
@@ -132,25 +133,32 @@ class Writer:
             yield f"    {upper}_PLACES = {end.places},"
 
     def _signature(self) -> str:
+        state = [self._state_parameter] if self.states else []
         arena = ["void *arena"] if self.options.arena == CALLER else []
         inputs = [f"const {self._array(end.value)}" for end in self.inputs]
         outputs = [self._array(end.value) for end in self.outputs]
-        return f"int {self.options.name}_run({', '.join([*arena, *inputs, *outputs])})"
+        return f"int {self.options.name}_run({', '.join([*state, *arena, *inputs, *outputs])})"
 
-    def _reset_declared(self) -> Iterator[str]:
+    @property
+    def _state_parameter(self) -> str:
+        return f"struct {self.options.name}_state *state"
+
+    def _state_declared(self) -> Iterator[str]:
+        """Declare the struct of what lasts, and the function that begins it."""
         if not self.states:
             return
-        by_caller = self.options.arena == CALLER
+        yield "/* Lasts from run to run: one goes on where the last one with the struct ended. */"
+        yield f"struct {self.options.name}_state {{"
+        for value in self.states:
+            yield f"    {self._array(value)}; /* {shape_text(value.dims)} */"
+        yield "};"
         yield ""
-        yield "/* Runs go on where the last one ended; this lets the next one begin from the start."
-        when = "Call it before the first run." if by_caller else "The first run does by itself."
-        yield f" * {when}"
-        yield " */"
+        yield "/* Lets the next run begin from the start. Call it before the first run, too. */"
         yield f"{self._reset_signature()};"
+        yield ""
 
     def _reset_signature(self) -> str:
-        arena = "void *arena" if self.options.arena == CALLER else "void"
-        return f"void {self.options.name}_reset({arena})"
+        return f"void {self.options.name}_reset({self._state_parameter})"
 
     def _array(self, value: Value) -> str:
         return f"{ctype_of(value.dtype)} {self._values[value]}[{element_count(value.dims)}]"
@@ -274,13 +282,13 @@ class Writer:
         texts: list[str] = []
         lines = []
         for value, array in self.states.items():
+            place = f"state->{self._values[value]}"
+            if not any(array.tobytes()):
+                lines.append(f"    memset({place}, 0, sizeof {place});")
+                continue
             table_name = self._shared("begin", ctype_of(value.dtype), array, texts)
-            place = self._layout.places[value].begin
-            lines.append(f"    memcpy({_AT}({place}), {table_name}, sizeof {table_name});")
+            lines.append(f"    memcpy({place}, {table_name}, sizeof {place});")
         yield from texts
-        if self.options.arena != CALLER:
-            yield f"static int {_BEGUN};\n"
-            lines.append(f"    {_BEGUN} = 1;")
         yield self._reset_signature()
         yield "{"
         yield from lines
@@ -294,8 +302,9 @@ class Writer:
             place = self._layout.places[value].begin
             kind = f"{ctype_of(value.dtype)} *{self._values[value]}"
             yield f"    {kind} = {_AT}({place}); /* {shape_text(value.dims)} */"
-        if self.states and self.options.arena != CALLER:
-            yield f"    if (!{_BEGUN}) {self.options.name}_reset();"
+        for value in self.states:
+            name = self._values[value]
+            yield f"    {ctype_of(value.dtype)} *{name} = state->{name};"
         yield from self._statements()
         yield from (f"    (void){name}; /* nothing depends on it */" for name in self._unread())
         yield "    return 0;"

@@ -323,6 +323,7 @@ def _sizes(program: Program, measured: Measured | None) -> dict[str, object]:
         "table_bytes": program.table_bytes,
         "code_bytes": None if size is None else size - program.table_bytes,
         "arena_bytes": program.arena_bytes,
+        "state_bytes": program.state_bytes,
         "stack_bytes": None if stack is None else stack.bytes,
         "stack_outside": None if stack is None else stack.outside,
         "compiler": None if measured is None else measured.compiler,
@@ -335,7 +336,8 @@ def _size_lines(program: Program, measured: Measured | None) -> Iterator[str]:
     code = sizes["code_bytes"]
     of_code = f" + {text(code)} code" if isinstance(code, int) else ""
     yield f"  flash  {text(program.table_bytes)} tables{of_code}"
-    yield f"  RAM    {program.arena_bytes} bytes arena + {_stack_text(program, measured)}"
+    state = f"{program.state_bytes} bytes state + " if program.is_stateful else ""
+    yield f"  RAM    {program.arena_bytes} bytes arena + {state}{_stack_text(program, measured)}"
     if measured is not None:
         yield f"  by     {measured.compiler}"
 

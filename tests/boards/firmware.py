@@ -212,12 +212,16 @@ def main_text(program: Program, records: Sequence[Mapping[str, Array]]) -> str:
         parts.append(f"static {ctype_of(end.value.dtype)} found_{k}[{size}];")
         outputs.append(f"found_{k}")
         prints.append(f'        board_bytes("result", found_{k}, sizeof found_{k});')
+    reset = ""
+    if program.is_stateful:
+        parts.append(f"static struct {name}_state state;")
+        reset = f"    {name}_reset(&state);\n"
     parts.append(
-        "int main(void)\n{\n    uint32_t total = 0, deepest = 0;\n"
+        f"int main(void)\n{{\n    uint32_t total = 0, deepest = 0;\n{reset}"
         f"    for (int record = 0; record < {len(records)}; record++) {{\n"
         "        uint32_t before, used;\n        board_paint();\n"
         "        before = board_ticks();\n"
-        f"        {name}_run({', '.join([*inputs, *outputs])});\n"
+        f"        {name}_run({', '.join([*program.state_argument, *inputs, *outputs])});\n"
         "        total += board_between(before, board_ticks());\n"
         "        used = board_painted_over();\n"
         "        deepest = used > deepest ? used : deepest;\n" + "\n".join(prints) + "\n    }\n"

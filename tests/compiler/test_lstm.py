@@ -100,7 +100,7 @@ def test_bytes_of_tables_count_what_states_begin_as() -> None:
     assert begun in program.header
     assert program.source
     assert program.table_bytes == int(begun.split()[2].rstrip(","))
-    assert "void net_reset(void);" in program.header
+    assert "void net_reset(struct net_state *state);" in program.header
 
 
 def test_a_trained_network_gives_the_interpreters_answers(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_layers(tmp_path: Path) -> None:
         """Put a layer beside the others, with one zero point of its weights, and with several."""
         weights = operands[1]
         outputs = weights.shape[axis]
-        bias: Array = RNG.integers(-9999, 9999, outputs).astype(np.int32)
+        bias = RNG.integers(-9999, 9999, (outputs,)).astype(np.int32)
         several = Affine([0.02] * outputs, RNG.integers(0, 256, outputs).tolist(), axis)
         for scales in (Affine(0.02, 77), *([several] if cls is FullyConnected else [])):
             forms: list[list[Array]] = [[*operands, bias], [*operands]]

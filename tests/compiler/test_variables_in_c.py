@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,7 @@ from luciole.ir import Graph, Model, TensorType, UnsupportedError, Value
 from luciole.ir.ops.control_flow import CallOnce
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.variables import AssignVariable, ReadVariable, VarHandle
-from tests.compiler_support import built, needs_compiler, program_of
+from tests.compiler_support import QUICK, STRICT, built, needs_compiler, program_of
 
 pytestmark = needs_compiler
 
@@ -50,6 +52,30 @@ def test_a_variable_lasts_from_run_to_run(arena: str, tmp_path: Path) -> None:
             (found,), (wanted,) = compiled.run(x), interpreter.run(x).values()
             np.testing.assert_array_equal(found, wanted)
         compiled.reset()
+
+
+def test_instances_have_states_of_their_own_and_nothing_else_is_written(tmp_path: Path) -> None:
+    model = totals()
+    program = program_of(model, arena="caller")
+    for name, text in program.files.items():
+        (tmp_path / name).write_text(text)
+    made = [str(tmp_path / name) for name in ("net.c", "net.so", "net.o")]
+    subprocess.run(["cc", *QUICK, made[0], "-o", made[1]], check=True)
+    subprocess.run(["cc", *STRICT, "-c", made[0], "-o", made[2]], check=True)
+    sizes = subprocess.run(["size", made[2]], check=True, capture_output=True, text=True).stdout
+    assert sizes.splitlines()[1].split()[1:3] == ["0", "0"]  # data and bss
+    library = ctypes.CDLL(made[1])
+    states = [ctypes.create_string_buffer(program.state_bytes) for _ in range(2)]
+    interpreters = [Interpreter(model) for _ in states]
+    arena = (ctypes.c_int64 * (program.arena_bytes // 8 + 1))()
+    for state in states:
+        library.net_reset(state)
+    for k in (0, 1, 0, 0, 1, 1):
+        x, found = np.full(3, k + 0.5, np.float32), np.zeros(3, np.float32)
+        places = [ctypes.c_void_p(array.ctypes.data) for array in (x, found)]
+        library.net_run(states[k], arena, *places)
+        (wanted,) = interpreters[k].run({"x": x}).values()
+        np.testing.assert_array_equal(found, wanted)
 
 
 def test_a_variable_that_nothing_was_assigned_to_is_refused() -> None:
