@@ -104,9 +104,13 @@ class Session:
         if block.language == "text":
             missing = {masked(line) for line in block.body.splitlines()} - self.printed
             return f"not printed: {sorted(missing)[0]}" if missing else None
-        reason, output = self._shell(block) if block.language == "sh" else self._python(block)
+        reason, output = self.output(block)
         self.printed = {masked(line) for line in output.splitlines()}
         return reason
+
+    def output(self, block: Block) -> tuple[str | None, str]:
+        """Run a block of a shell or of Python. Returns why it failed, and what it printed."""
+        return self._shell(block) if block.language == "sh" else self._python(block)
 
     def _shell(self, block: Block) -> tuple[str | None, str]:
         done = subprocess.run(

@@ -33,6 +33,7 @@ ABOUT = {
     ".ci/": ("tests/test_supply_chain.py",),
     "benchmarks/": ("tests/test_benchmarks.py",),
     "docs/": ("tests/test_docs.py", "tests/test_site.py"),
+    "docs/notebooks/": ("tests/test_notebooks.py",),
     "examples/": ("tests/test_docs.py",),
     "luciole/drawing/page/": ("tests/tools/view/test_server.py",),
     "mkdocs.yml": ("tests/test_site.py",),

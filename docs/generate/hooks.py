@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))  # this repository's luciole, also where another one is installed
 
-from docs.generate import formats, one, passes, programs, quantization, rooms  # noqa: E402
+from docs.generate import formats, notebooks, one, passes, programs, quantization, rooms  # noqa: E402
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -47,18 +47,28 @@ PARTS: dict[str, Callable[[], str]] = {
 """What stands in for ``<!-- generated: NAME -->`` in a page."""
 
 
+GENERATED: dict[str, Callable[[], dict[str, str]]] = {
+    PROGRAMS: programs.pages,
+    "notebooks": notebooks.pages,
+}
+"""The generated pages of folders, whose index.md stands in the navigation."""
+
+
 def on_config(config: MkDocsConfig) -> None:
-    """Name the programs' pages in the navigation, behind the page that lists them."""
-    listed = next(found for found in _lists(config.nav) if f"{PROGRAMS}/index.md" in found)
-    listed += [f"{PROGRAMS}/{name}.md" for name in programs.pages()]
+    """Name generated pages in the navigation, behind the page that lists them."""
+    for folder, pages in GENERATED.items():
+        for listed in _lists(config.nav):
+            if f"{folder}/index.md" in listed:
+                listed += [f"{folder}/{name}.md" for name in pages()]
 
 
 def on_files(files: Files, config: MkDocsConfig) -> None:
-    """Add the programs' pages."""
+    """Add the generated pages."""
     from mkdocs.structure.files import File
 
-    for name, text in programs.pages().items():
-        files.append(File.generated(config, f"{PROGRAMS}/{name}.md", content=text))
+    for folder, pages in GENERATED.items():
+        for name, text in pages().items():
+            files.append(File.generated(config, f"{folder}/{name}.md", content=text))
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
