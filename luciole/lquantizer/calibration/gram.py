@@ -21,7 +21,9 @@ BLOCK = 64
 
 
 class Gram(ABC):
-    """A symmetric matrix [n, n] of second moments, to whose diagonal something may be added."""
+    """A symmetric matrix [n, n] of second moments, to whose diagonal something may be added; of
+    each group of inputs where there are several.
+    """
 
     @property
     @abstractmethod
@@ -29,8 +31,8 @@ class Gram(ABC):
         """Its diagonal: [n]."""
 
     @abstractmethod
-    def damped(self, ridge: float) -> Gram:
-        """Add a number to the diagonal."""
+    def damped(self, ridge: Wide | float) -> Gram:
+        """Add a number to the diagonal, to each group's its own: []."""
 
     @abstractmethod
     def solved(self, right: Matrix) -> Matrix:
@@ -54,7 +56,7 @@ class Gram(ABC):
 
     @abstractmethod
     def ordered(self, sequence: NDArray[np.intp]) -> Gram:
-        """Put the inputs into another order."""
+        """Put the inputs into another order, those of each group into their own."""
 
 
 class Slope(ABC):
@@ -93,11 +95,12 @@ class Full(Gram):
     @property
     def diagonal(self) -> Matrix:
         """Its diagonal: [n]."""
-        return np.asarray(np.diag(self.matrix))
+        return np.asarray(np.diagonal(self.matrix, axis1=-2, axis2=-1))
 
-    def damped(self, ridge: float) -> Gram:
-        """Add a number to the diagonal."""
-        extra = np.float32(ridge) * np.eye(len(self.matrix), dtype=np.float32)
+    def damped(self, ridge: Wide | float) -> Gram:
+        """Add a number to the diagonal, to each group's its own: []."""
+        own = np.asarray(ridge, np.float32)[..., None, None]
+        extra = own * np.eye(self.matrix.shape[-1], dtype=np.float32)
         return Full(np.asarray(self.matrix + extra))
 
     def solved(self, right: Matrix) -> Matrix:
@@ -111,7 +114,7 @@ class Full(Gram):
 
     def block(self, places: NDArray[np.intp]) -> Matrix:
         """Take the rows and columns of some inputs."""
-        return self.matrix[np.ix_(places, places)]
+        return np.asarray(self.matrix[..., places[:, None], places])
 
     def slope(self, errors: Matrix) -> Slope:
         """Begin to follow the matrix times errors [n, o] that change."""
@@ -123,7 +126,10 @@ class Full(Gram):
 
     def ordered(self, sequence: NDArray[np.intp]) -> Gram:
         """Put the inputs into another order."""
-        return Full(self.block(sequence))
+        if sequence.ndim == 1:
+            return Full(self.block(sequence))
+        rows = np.take_along_axis(self.matrix, sequence[..., :, None], -2)
+        return Full(np.take_along_axis(rows, sequence[..., None, :], -1))
 
 
 @dataclass
@@ -132,10 +138,10 @@ class _FullSlope(Slope):
     slope: Matrix
 
     def at(self, places: NDArray[np.intp]) -> Matrix:
-        return self.slope[places]
+        return np.asarray(self.slope[..., places, :])
 
     def move(self, places: NDArray[np.intp], moves: Matrix) -> None:
-        self.slope += self.matrix[:, places] @ moves
+        self.slope += self.matrix[..., places] @ moves
 
 
 class _FullElimination(Elimination):
@@ -145,20 +151,24 @@ class _FullElimination(Elimination):
 
     def __init__(self, matrix: Matrix, weights: Matrix) -> None:
         inverse = np.linalg.inv(matrix.astype(np.float64))
-        self.upper = np.linalg.cholesky((inverse + inverse.T) / 2).T.astype(np.float32)
+        symmetric = (inverse + np.swapaxes(inverse, -1, -2)) / 2
+        self.upper = np.swapaxes(np.linalg.cholesky(symmetric), -1, -2).astype(np.float32)
         self.rest = weights.astype(np.float32)
         self.errors: list[Matrix] = []
 
     def target(self, place: int) -> Matrix:
-        return np.asarray(self.rest[place])
+        return np.asarray(self.rest[..., place, :])
 
     def fix(self, place: int, value: Matrix) -> None:
         begin = place - len(self.errors)
-        end = min(begin + BLOCK, len(self.rest))
-        self.errors.append((self.rest[place] - value) / self.upper[place, place])
-        self.rest[place + 1 : end] -= self.upper[place, place + 1 : end, None] * self.errors[-1]
+        end = min(begin + BLOCK, self.rest.shape[-2])
+        row = self.upper[..., place, :, None]
+        error = (self.rest[..., place, :] - value) / row[..., place, :]
+        self.errors.append(error)
+        self.rest[..., place + 1 : end, :] -= row[..., place + 1 : end, :] * error[..., None, :]
         if place + 1 == end:
-            self.rest[end:] -= self.upper[begin:end, end:].T @ np.array(self.errors)
+            across = np.swapaxes(self.upper[..., begin:end, end:], -1, -2)
+            self.rest[..., end:, :] -= across @ np.stack(self.errors, -2)
             self.errors = []
 
 
@@ -175,9 +185,9 @@ class Spanned(Gram):
         """Its diagonal: [n]."""
         return np.asarray(np.square(self.factor).sum(0) + np.float32(self.ridge))
 
-    def damped(self, ridge: float) -> Gram:
-        """Add a number to the diagonal."""
-        return Spanned(self.factor, self.ridge + ridge)
+    def damped(self, ridge: Wide | float) -> Gram:
+        """Add a number to the diagonal, to each group's its own: []."""
+        return Spanned(self.factor, self.ridge + float(ridge))
 
     def solved(self, right: Matrix) -> Matrix:
         """Solve for X [n, o], where the matrix times X is ``right``; it is positive definite."""
@@ -250,8 +260,8 @@ class _SpannedElimination(Elimination):
 
 
 def gram_of(centred: Matrix) -> Gram:
-    """Compute the second moments of rows [r, n] whose mean is 0."""
-    rows, inputs = centred.shape
-    if 2 * rows < inputs:
+    """Compute the second moments of rows [r, n] whose mean is 0, or of those of each group."""
+    rows, inputs = centred.shape[-2:]
+    if 2 * rows < inputs and centred.ndim == 2:
         return Spanned(np.asarray(centred / np.sqrt(np.float32(rows))))
-    return Full(np.asarray(centred.T @ centred / np.float32(rows)))
+    return Full(np.asarray(np.swapaxes(centred, -1, -2) @ centred / np.float32(rows)))

@@ -12,13 +12,18 @@ from luciole.ir import Array
 from luciole.lquantizer.calibration.gram import Gram, gram_of
 from luciole.lquantizer.formats.coded import Matrix
 
+Sizes = NDArray[np.float64]
+"""A number, or one of each group."""
+
 _RECTIFICATIONS = 3
 """Rounds in which aims below a floor follow the outputs; 8 gave the same error."""
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Means of inputs [n] and targets [o], second moments h of inputs and cross moments [n, o]."""
+    """Means of inputs [n] and targets [o], second moments h of inputs and cross moments [n, o]; of
+    each group where there are several.
+    """
 
     inputs: Matrix
     targets: Matrix
@@ -30,14 +35,16 @@ class Moments:
         return self.h.damped(share * self.size)
 
     @property
-    def size(self) -> float:
-        """The mean of the second moments' diagonal."""
-        return max(float(self.h.diagonal.mean()), float(np.finfo(np.float32).tiny))
+    def size(self) -> Sizes:
+        """The mean of the second moments' diagonal, of each group: []."""
+        means = self.h.diagonal.mean(-1).astype(np.float64)
+        return np.asarray(np.maximum(means, float(np.finfo(np.float32).tiny)))
 
 
 @dataclass(frozen=True)
 class Part:
-    """Quantized inputs [r, n] and the outputs [r, o] they should give.
+    """Quantized inputs [r, n] and the outputs [r, o] they should give; of each group of channels
+    where there are several, along a first axis.
 
     Where a RELU follows, outputs below a floor [r, o] count like the floor: what lies below it in
     target and result is no error. Means and moments then are of the targets that can be reached:
@@ -58,14 +65,15 @@ class Part:
     @cached_property
     def moments(self) -> Moments:
         """With the targets as they are."""
-        inputs = self.z.mean(0)
-        centred = self.z - inputs
+        inputs = self.z.mean(-2)
+        centred = self.z - inputs[..., None, :]
         targets, cross = self._cross(self.targets, centred)
         return Moments(inputs, targets, gram_of(centred), cross)
 
     def _cross(self, targets: Array, centred: Matrix) -> tuple[Matrix, Matrix]:
-        mean = np.asarray(targets.mean(0))
-        return mean, np.asarray(centred.T @ (targets - mean) / np.float32(len(centred)))
+        mean = np.asarray(targets.mean(-2))
+        across = np.swapaxes(centred, -1, -2) @ (targets - mean[..., None, :])
+        return mean, np.asarray(across / np.float32(centred.shape[-2]))
 
     def refitted(self, weights: Matrix, share: float, rectified: bool = False) -> Matrix:
         """Compute the float weights [n, o] that best map the quantized inputs to the targets (or,
@@ -73,15 +81,15 @@ class Part:
         ones; the ridge is a share of the moments' mean diagonal.
         """
         m = self.moments
-        ridge = np.float32(share * m.size)
+        ridge = np.asarray(share * m.size, np.float32)[..., None, None]
         left = m.damped(share)
         refitted = left.solved(m.cross + ridge * weights)
         if not rectified:
             return refitted
-        centred = self.z - m.inputs
+        centred = self.z - m.inputs[..., None, :]
         for _ in range(_RECTIFICATIONS):
             y = self.z @ refitted
-            aims = self._reachable(y + (m.targets - y.mean(0)))
+            aims = self._reachable(y + (m.targets - y.mean(-2))[..., None, :])
             refitted = left.solved(self._cross(aims, centred)[1] + ridge * weights)
         return refitted
 
@@ -89,13 +97,17 @@ class Part:
         """Compute the bias [o] that gives the outputs of weights [n, o] the mean of their
         targets.
         """
-        bias = np.asarray(self.moments.targets - self.moments.inputs @ weights, np.float32)
+        m = self.moments
+        given = (m.inputs[..., None, :] @ weights)[..., 0, :]
+        bias = np.asarray(m.targets - given, np.float32)
         if self.floors is None:
             return bias
-        y, biases = self.z @ weights, [bias]
+        y, moved = self.z @ weights, bias
         for _ in range(_RECTIFICATIONS):
-            biases.append(np.asarray((self._reachable(y + biases[-1]) - y).mean(0), np.float32))
-        return min((bias, biases[-1]), key=lambda b: self.error(y + b))
+            aims = self._reachable(y + moved[..., None, :])
+            moved = np.asarray((aims - y).mean(-2), np.float32)
+        before, after = (self.errors(y + one[..., None, :]) for one in (bias, moved))
+        return np.where((after < before)[..., None], moved, bias)
 
     def _reachable(self, y: Array) -> Array:
         """Compute the targets of outputs, lowered to the outputs where both are below a floor."""
@@ -104,7 +116,11 @@ class Part:
 
     def error(self, y: Array) -> float:
         """Compute the mean squared error of outputs [r, o]."""
-        return float(np.mean(np.square(self._above(y) - self._above(self.targets))))
+        return float(np.mean(self.errors(y)))
+
+    def errors(self, y: Array) -> Sizes:
+        """Compute the mean squared error of outputs [r, o], of each group: []."""
+        return np.asarray(np.square(self._above(y) - self._above(self.targets)).mean((-2, -1)))
 
     @property
     def signal(self) -> float:

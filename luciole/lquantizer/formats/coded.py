@@ -32,7 +32,7 @@ class Coded:
 @dataclass
 class Stepped:
     """Weights as integers from -most to most: codes [n, o], the scale of each output [o], and the
-    float weights that they stand for [n, o].
+    float weights that they stand for [n, o]; of each group where there are several.
     """
 
     code: NDArray[np.intp]
@@ -42,7 +42,7 @@ class Stepped:
 
     def values(self) -> Matrix:
         """Compute the weights that the codes stand for: [n, o]."""
-        return np.asarray(self.code * self.scale, np.float32)
+        return np.asarray(self.code * self.scale[..., None, :], np.float32)
 
     def nearest(self, target: Matrix) -> tuple[Matrix, NDArray[np.intp]]:
         """Find, for numbers of each output [..., o], the nearest value and its code."""

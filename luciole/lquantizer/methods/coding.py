@@ -82,7 +82,7 @@ class Coder:
         """Return the codes that aware codings begin with, inputs counting by how much they vary."""
         if offset not in self._starts:
             moments, seed = self.whole.moments, self.problem.seed
-            spread = np.maximum(moments.h.diagonal, 1e-3 * moments.size)
+            spread = np.maximum(moments.h.diagonal, 1e-3 * float(moments.size))
             start = plain_codes(self._weights, self.bits, offset, spread, seed, self.even)
             self._starts[offset] = start
         return self._starts[offset]

@@ -8,8 +8,6 @@ follow in closed form.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from luciole.ir import Array
@@ -33,16 +31,16 @@ def learn_levels(problem: LayerProblem, bits: int, *, aware: bool) -> Integers:
     output its own, of outputs with few weights the same with a scale for each. Outputs stay close
     where codes are ``aware`` of them and rows are known, else the weights do.
     """
-    weights, parts = problem.weights, problem.parts() if aware else []
+    weights, part = problem.weights, problem.part() if aware else None
     if weights.shape[1] <= FEW:
-        levels, scales = _shared(problem, parts, bits)
-    elif parts:
-        levels, scales = _output_aware(problem, parts[0], bits)
+        levels, scales = _shared(problem, part, bits)
+    elif part is not None:
+        levels, scales = _output_aware(problem, part, bits)
     else:
         plain = plain_codes(np.ascontiguousarray(weights.T), bits, False, seed=problem.seed)
         levels, scales = _whole(plain, weights)
     codes = levels.values().astype(np.int8)
-    bias = _bias(problem, parts, codes * scales[:, None])
+    bias = _bias(problem, part, codes * scales[:, None])
     return Integers(codes, scales, bias, levels)
 
 
@@ -70,32 +68,32 @@ def _whole(coded: Coded, weights: Array) -> tuple[StoredLevels, Scales]:
     return StoredLevels(coded.code.T, basis, offsets=own), scales
 
 
-def _shared(problem: LayerProblem, parts: Sequence[Part], bits: int) -> tuple[StoredLevels, Scales]:
+def _shared(problem: LayerProblem, part: Part | None, bits: int) -> tuple[StoredLevels, Scales]:
     """Learn one basis for all outputs, and a scale for each."""
-    stored = fit_stored(problem.weights, _moments(problem, parts), bits, problem.seed)
+    stored = fit_stored(problem.weights, _moments(problem, part), bits, problem.seed)
     assert stored.scales is not None, "outputs of few weights share a basis"
     step = max(float(np.abs(stored.basis).sum()) / MOST, float(np.finfo(np.float32).tiny))
     basis = np.rint(stored.basis / step).astype(np.int8)
     return StoredLevels(stored.codes, basis), (stored.scales * step).astype(np.float32)
 
 
-def _moments(problem: LayerProblem, parts: Sequence[Part]) -> Array | None:
+def _moments(problem: LayerProblem, part: Part | None) -> Array | None:
     """Compute the second moments of what each output's weights meet, around its mean, which the
     bias takes up: [o, n, n].
     """
-    if not parts:
+    if part is None:
         return None
-    centred = [part.z - part.z.mean(0) for part in parts]
-    h = [z.T @ z / np.float32(len(z)) for z in centred]
-    return np.repeat(np.stack(h), len(problem.weights) // len(parts), axis=0)
+    rows = problem.rows.by_group
+    centred = rows - rows.mean(1, keepdims=True)
+    h = centred.transpose(0, 2, 1) @ centred / np.float32(rows.shape[1])
+    return np.repeat(h, len(problem.weights) // len(h), axis=0)
 
 
-def _bias(problem: LayerProblem, parts: Sequence[Part], values: Array) -> Array:
+def _bias(problem: LayerProblem, part: Part | None, values: Array) -> Array:
     """Choose the bias [o] that gives outputs the mean of their targets, that of the layer where
     these are not known.
     """
-    if not parts:
+    if part is None:
         return problem.bias
-    rows = np.split(np.asarray(values, np.float32), len(parts))
-    pairs = zip(parts, rows, strict=True)
-    return np.concatenate([part.bias(np.ascontiguousarray(own.T)) for part, own in pairs])
+    own = problem.by_group(np.asarray(values, np.float32))
+    return part.bias(np.ascontiguousarray(own)).reshape(-1)

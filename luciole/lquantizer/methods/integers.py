@@ -4,12 +4,11 @@ layer's OUTPUT stays close.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from luciole.ir import Array, TensorType
+from luciole.ir import TensorType
 from luciole.lquantizer.assignment.schemes import Scheme, UniformOptions
 from luciole.lquantizer.calibration.moments import Part
 from luciole.lquantizer.formats.coded import Matrix
@@ -64,35 +63,32 @@ class LearnedIntegers:
             return learn_levels(problem, format.levels, aware=aware)
         if problem.trained is not None:
             return weights_as_given(weights, bias, problem.trained, most)
-        if len(problem.targets) and self.options.rounding == "output_aware":
-            return output_aware(problem.parts(), weights, most, channels=channels)
+        part = problem.part() if self.options.rounding == "output_aware" else None
+        if part is not None:
+            return output_aware(problem, part, most, channels=channels)
         searched = self.options.ranges == "mse"
         return nearest(weights, bias, most, channels=channels, searched=searched)
 
 
-def output_aware(parts: Sequence[Part], weights: Array, most: int, *, channels: bool) -> Integers:
-    """Learn integers for weights [o, n], a group of outputs for each of the parts."""
-    groups = [np.ascontiguousarray(group.T) for group in np.split(weights, len(parts))]
-    aims = [_aim(part, group, most) for part, group in zip(parts, groups, strict=True)]
-    joined = np.concatenate([aim.T for aim in aims])
-    idle = idle_scale(np.concatenate([part.moments.targets for part in parts]))
+def output_aware(problem: LayerProblem, part: Part, most: int, *, channels: bool) -> Integers:
+    """Learn integers for a layer's weights [o, n], of all its groups of outputs at once."""
+    weights, moments = problem.weights, part.moments
+    aim = _aim(part, np.ascontiguousarray(problem.by_group(weights)), most)
+    idle = idle_scale(moments.targets)
+    joined = np.swapaxes(aim, -1, -2).reshape(weights.shape)
     scales = weight_scales(joined, most, channels=channels, searched=True, idle=idle)
-    own = np.split(np.broadcast_to(scales, (len(weights),)), len(parts))
-    codes, moved_scales, biases = [], [], []
-    for part, aim, scale in zip(parts, aims, own, strict=True):
-        h = part.moments.damped(_DAMPING)
-        coded = fit_steps(h, aim, np.ascontiguousarray(scale), most, _ROUNDS, channels)
-        codes.append(coded.code.T)
-        moved_scales.append(coded.scale)
-        biases.append(part.bias(coded.values()))
-    learned = np.concatenate(moved_scales) if channels else scales
-    return Integers(np.concatenate(codes).astype(np.int8), learned, np.concatenate(biases))
+    own = np.broadcast_to(scales, (len(weights),)).reshape(moments.targets.shape)
+    coded = fit_steps(moments.damped(_DAMPING), aim, own, most, _ROUNDS, channels)
+    codes = np.swapaxes(coded.code, -1, -2).reshape(weights.shape).astype(np.int8)
+    learned = coded.scale.reshape(-1) if channels else scales
+    return Integers(codes, learned, part.bias(coded.values()).reshape(-1))
 
 
 def _aim(part: Part, weights: Matrix, most: int) -> Matrix:
     """Refit float weights [n, o] to the quantized inputs where there are rows enough for it, and
     any weights.
     """
-    if len(part.z) < 2 * len(weights) or not weights.any():
+    if part.z.shape[-2] < 2 * weights.shape[-2] or not weights.any():
         return weights
-    return part.refitted(weights, _REFIT_FINE if most >= _FINE else _REFIT)
+    refitted = part.refitted(weights, _REFIT_FINE if most >= _FINE else _REFIT)
+    return np.where(weights.any((-2, -1), keepdims=True), refitted, 0)

@@ -75,11 +75,18 @@ def fit_steps(
 ) -> Stepped:
     """Find integers from -most to most with a small output error for float weights [n, o] and
     second moments h [n, n], positive definite; the scales [o] are where they begin, and move if
-    they may.
+    they may. Groups along a first axis are learned at once.
     """
+    order = np.argsort(-h.diagonal)
+    if order.ndim > 1:  # each group's inputs in an order of its own
+        h, weights = h.ordered(order), np.take_along_axis(weights, order[..., None], -2)
     coded = Stepped(np.zeros(weights.shape, np.intp), scale, most, weights)
     move = (lambda: move_scales(h, weights, coded)) if moves else (lambda: None)
     _alternate(h, weights, coded, rounds, move)
+    if order.ndim > 1:
+        back = np.argsort(order, -1)[..., None]
+        coded.code = np.take_along_axis(coded.code, back, -2)
+        coded.target = np.take_along_axis(weights, back, -2)
     return coded
 
 
@@ -109,8 +116,8 @@ def fit_scales(
 def _alternate(
     h: Gram, weights: Matrix, coded: Coded | Stepped, rounds: int, move: Callable[[], None]
 ) -> None:
-    """Improve codes, and bases or scales in between."""
-    sequence = np.argsort(-h.diagonal)
+    """Improve codes, and bases or scales in between; inputs of groups are in order."""
+    sequence = np.argsort(-h.diagonal) if weights.ndim == 2 else np.arange(weights.shape[-2])
     coded.code = rounded(h, weights, coded, sequence)
     for left in reversed(range(rounds)):
         for _ in range(_PASSES):
@@ -158,10 +165,10 @@ def rounded(
     order of ``sequence`` [n], each error spread over the inputs still to come.
     """
     levels = _book(coded)
-    elimination = h.ordered(sequence).elimination(weights[sequence])
+    elimination = h.ordered(sequence).elimination(weights[..., sequence, :])
     codes = np.empty(weights.shape, np.intp)
     for place, row in enumerate(sequence):
-        value, codes[row] = levels.nearest(elimination.target(place))
+        value, codes[..., row, :] = levels.nearest(elimination.target(place))
         elimination.fix(place, value)
     return codes
 
@@ -176,11 +183,12 @@ def descend(h: Gram, weights: Matrix, coded: Coded | Stepped, sequence: NDArray[
         inner, local = h.block(block), slope.at(block)
         moves = np.zeros_like(local)
         for i, row in enumerate(block):
-            value, code = levels.nearest(values[row] - local[i] / inner[i, i])
-            moves[i] = value - values[row]
-            if moves[i].any():
-                local += inner[:, i, None] * moves[i]
-                values[row], coded.code[row] = value, code
+            best = values[..., row, :] - local[..., i, :] / inner[..., i, i, None]
+            value, code = levels.nearest(best)
+            move = moves[..., i, :] = value - values[..., row, :]
+            if move.any():
+                local += inner[..., i, None] * move[..., None, :]
+                values[..., row, :], coded.code[..., row, :] = value, code
         if moves.any():
             changed = True
             slope.move(block, moves)
@@ -223,6 +231,6 @@ def _scales(h: Gram, weights: Matrix, codes: Matrix, present: NDArray[np.floatin
     above 0: [o].
     """
     weighted = h.times(codes)
-    above, below = (weighted * weights).sum(0), (weighted * codes).sum(0)
+    above, below = (weighted * weights).sum(-2), (weighted * codes).sum(-2)
     solved = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
     return np.asarray(np.where(solved > 0, solved, present))

@@ -52,16 +52,26 @@ class LayerProblem:
         """Factors of outputs before they are judged: [o] or []."""
         return np.ones((), np.float32) if self.units is None else self.units
 
-    def parts(self) -> list[Part]:
-        """Split the rows, and the outputs that they should give, by the layer's groups of channels;
-        none where nothing is known of its rows.
+    def part(self) -> Part | None:
+        """Return the rows and the outputs that they should give, of each group of channels where
+        there are several; None where nothing is known of the layer's rows.
         """
         if not len(self.targets):
-            return []
-        rows = self.rows.by_group
-        targets = np.split(self.targets, len(rows), -1)
-        floors = [None] * len(rows) if self.floors is None else np.split(self.floors, len(rows), -1)
-        return [Part(*sides) for sides in zip(rows, targets, floors, strict=True)]
+            return None
+        floors = None if self.floors is None else self._by_group(self.floors)
+        return Part(self.rows.values, self._by_group(self.targets), floors)
+
+    def by_group(self, weights: Array) -> Array:
+        """Shape weights [o, n] as the product with rows takes them: [n, o], or [groups, n, o]."""
+        groups = self.rows.values.shape[:-2]
+        return np.swapaxes(weights.reshape(*groups, -1, weights.shape[-1]), -1, -2)
+
+    def _by_group(self, outputs: Array) -> Array:
+        """Split outputs [r, o] by groups where there are several: [groups, r, o]."""
+        if self.rows.values.ndim == 2:
+            return outputs
+        split = outputs.reshape(len(outputs), len(self.rows.values), -1)
+        return np.ascontiguousarray(split.transpose(1, 0, 2))
 
 
 @dataclass

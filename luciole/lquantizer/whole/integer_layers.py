@@ -6,10 +6,8 @@ them computes. At last operators can compute with the integers themselves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
-
-import numpy as np
 
 from luciole.interpreter.records import (
     Progress,
@@ -26,7 +24,6 @@ from luciole.ir.quantization import Affine
 from luciole.ir.text.common import one_line
 from luciole.lquantizer.assignment.schemes import Scheme, UniformOptions
 from luciole.lquantizer.calibration.front import Front
-from luciole.lquantizer.calibration.moments import Part
 from luciole.lquantizer.calibration.recurrent import CELL, HIDDEN, inner_tensors
 from luciole.lquantizer.calibration.rows import Product, Sampling
 from luciole.lquantizer.calibration.watch import batch_for
@@ -315,7 +312,7 @@ class _Learning:
         (op,), types = job.ops, job.format
         report = LayerReport(job.name, types.activation_bits, types.weight_bits)
         report.bytes_before = constant_bytes(op)
-        _judge(report, problem.parts(), learned)
+        _judge(report, problem, learned)
         self.walked.reports[op] = report
         self.walked.latents[op.name] = problem.weights
         self.known.integers[job.name, types.weight_bits] = learned
@@ -356,15 +353,14 @@ def _learned_from(records: Records | None, cut: Mapping[str, Range]) -> Records 
     return {name: a.clip(*cut[name]) if name in cut else a for name, a in teachers.items()}
 
 
-def _judge(report: LayerReport, parts: Sequence[Part], learned: Integers) -> None:
+def _judge(report: LayerReport, problem: LayerProblem, learned: Integers) -> None:
     """Enter how close the layer's output is, before it is rounded itself."""
-    if not parts:
+    part = problem.part()
+    if part is None:
         return
-    values, biases = (np.split(side, len(parts)) for side in (learned.values(), learned.bias))
-    split = zip(values, biases, strict=True)
-    errors = [p.error(p.z @ w.T + b) for p, (w, b) in zip(parts, split, strict=True)]
-    report.mse = float(np.mean(errors))
-    report.snr_db = snr_db(float(np.mean([p.signal for p in parts])), report.mse)
+    y = part.z @ problem.by_group(learned.values())
+    report.mse = part.error(y + learned.bias.reshape(*part.z.shape[:-2], 1, -1))
+    report.snr_db = snr_db(part.signal, report.mse)
 
 
 def _ends(graph: Graph, options: UniformOptions) -> dict[Value, TensorType]:
