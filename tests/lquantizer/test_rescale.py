@@ -93,7 +93,7 @@ def test_what_is_not_rescaled_is_left_alone() -> None:
     errors = iter(range(100))
     pairs, rules = list(pairs_of(model.graph)), list(RULES.values())
     done = rescale(
-        model, pairs, records(), 16, rules, lambda _, tried: [next(errors) for _ in tried]
+        model, pairs, records(), 16, rules, lambda _, tried, __: [next(errors) for _ in tried]
     )
     assert done == []
     names = [value.name for op in model.graph.ops for value in op.operands[1:] if value is not None]

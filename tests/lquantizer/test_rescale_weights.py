@@ -74,7 +74,7 @@ def test_channels_are_evened_out_where_made_up_inputs_cannot_tell(worse: float, 
     twin = network(Act.RELU, uneven=True)
     pairs = list(pairs_of(twin.graph))
 
-    def judge(_: Pair, tried: list[Floats]) -> list[float]:
+    def judge(_: Pair, tried: list[Floats], __: Array) -> list[float]:
         return [1.0 if (scales == 1).all() else worse for scales in tried]
 
     assert len(rescale(twin, pairs, None, 1, [RULES["weights"]], judge)) == count

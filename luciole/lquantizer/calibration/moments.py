@@ -98,8 +98,8 @@ class Part:
         targets.
         """
         m = self.moments
-        given = (m.inputs[..., None, :] @ weights)[..., 0, :]
-        bias = np.asarray(m.targets - given, np.float32)
+        means = (m.inputs[..., None, :] @ weights)[..., 0, :]
+        bias = np.asarray(m.targets - means, np.float32)
         if self.floors is None:
             return bias
         y, moved = self.z @ weights, bias

@@ -31,6 +31,9 @@ Picks = NDArray[np.intp]
 
 _ROWS, _ELEMENTS = 30_000, 16_000_000
 """Rows that a layer is learned from at the most where nothing else is said, and their elements."""
+_EACH, _FEWEST = 32, 4096
+"""Rows for each weight of an output that are as good as more where weights have 8 bits, and the
+fewest; at 4 bits they cost up to 2 dB."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +68,11 @@ class Sampling:
     seed: int
 
     @classmethod
-    def of(cls, count: int, seed: int, op: Op) -> Sampling:
-        """Choose positions of a layer for so many records."""
+    def of(cls, count: int, seed: int, op: Op, *, fine: bool = False) -> Sampling:
+        """Choose positions of a layer for so many records; fewer for ``fine`` weights."""
         rows = min(_ROWS, _ELEMENTS // _row_elements(op))
+        if fine:
+            rows = min(rows, max(_EACH * int(weight_rows(op).shape[1]), _FEWEST))
         return cls(max(1, rows // count), seed)
 
     def picks(self, positions: int, records: range) -> Picks:
@@ -143,6 +148,15 @@ def input_rows(op: Product, x: Array, picks: Picks, *, masked: bool = True) -> R
     mask = _windows_of(op, np.ones((1, *images.shape[1:3], 1), np.bool_))
     inside = np.broadcast_to(mask[0, row, column], values.shape)
     return Rows(_flat(values, groups), _flat(inside, groups))
+
+
+def products(rows: Rows, weights: Array) -> Array:
+    """Multiply rows [r, n], or those of each group, with weights [o, n]: [r, o]."""
+    if rows.values.ndim == 2:
+        return rows.values @ weights.T
+    own = weights.reshape(len(rows.values), -1, weights.shape[1])
+    y = rows.values @ np.swapaxes(own, -1, -2)
+    return y.transpose(1, 0, 2).reshape(y.shape[1], -1)
 
 
 def _windows_of(op: Conv2D | DepthwiseConv2D, images: Array) -> Array:

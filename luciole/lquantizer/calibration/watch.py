@@ -12,6 +12,7 @@ from luciole.interpreter.records import (
     Progress,
     Records,
     batch_size,
+    check_records,
     run_records,
 )
 from luciole.ir import Array, Model, Value
@@ -76,7 +77,17 @@ def batch_for(model: Model, records: Records) -> int:
     shapes = [v.shape[1:] for op in model.graph.ops for v in op.results]
     each = sum(4 * element_count(tuple(n or 1 for n in shape)) for shape in shapes)
     most = max(1, min(BATCH, _MOST_BYTES // max(1, each)))
-    return batch_size(Interpreter(model), records, most)
+    count = check_records(model.graph, records)
+    return batch_size(Interpreter(model), records, _even(count, most))
+
+
+def _even(count: int, most: int) -> int:
+    """Choose how many records run at once: all batches are alike where some number allows it, as a
+    network is planned for each.
+    """
+    most = min(most, count)
+    alike = (size for size in range(most, most // 2, -1) if count % size == 0)
+    return next(alike, most)
 
 
 def watched(

@@ -75,7 +75,7 @@ def even_inputs(
         return {}
     rows = _rows(model, pairs, records, batch, seed)
 
-    def judge(pair: Pair, tried: list[Floats]) -> list[float]:
+    def judge(pair: Pair, tried: list[Floats], _: Array) -> list[float]:
         choice, disturbances = choices[pair.back], []
         for scales in tried:
             key = (pair.back.output.name, choice.input_bits, choice.uniform, scales.tobytes())

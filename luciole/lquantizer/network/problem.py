@@ -47,6 +47,13 @@ class LayerProblem:
     trained: Affine | None = None
     """The integers that the weights were trained to be."""
 
+    @classmethod
+    def without_rows(cls, weights: Array, bias: Array, seed: int = 0) -> LayerProblem:
+        """State the problem of a layer of which the weights are all that is known."""
+        rows = Rows(np.empty((0, weights.shape[1]), np.float32))
+        targets = np.empty((0, len(weights)), np.float32)
+        return cls(rows, targets, weights, bias, np.empty(0, np.intp), seed=seed)
+
     @property
     def factors(self) -> Array:
         """Factors of outputs before they are judged: [o] or []."""

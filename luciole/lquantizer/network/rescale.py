@@ -20,15 +20,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.interpreter.records import Records
+from luciole.interpreter.records import Records, check_records
 from luciole.ir import Array, Graph, Model, Op, Value
 from luciole.ir.equalization import rename
 from luciole.ir.ops.activations import FUSED_AS, LIMITS
-from luciole.ir.passes.cleaning.remove_dead import remove_dead
-from luciole.ir.passes.split_activation import split_activation
+from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.value import Use
-from luciole.lquantizer.calibration.front import Front
-from luciole.lquantizer.calibration.rows import Product, weight_rows
+from luciole.lquantizer.calibration.rows import Product, positions, weight_rows
 from luciole.lquantizer.calibration.saved import Rescaled
 from luciole.lquantizer.calibration.watch import watched
 from luciole.lquantizer.errors import QuantizeError
@@ -84,11 +82,9 @@ class Pair(NamedTuple):
 
 Done = tuple[Pair, Floats]
 """Layers between which channels were rescaled, and the factors."""
-Judge = Callable[[Pair, list[Floats]], list[float]]
-"""Measures the error of quantizing a pair, for each of several scales."""
-Error = Callable[[Pair, Model, str, Array], float]
-"""How far the quantized output of two layers, in a model of their own, is from the float one, for
-an input."""
+Judge = Callable[[Pair, list[Floats], Array], list[float]]
+"""Measures the error of quantizing a pair, for each of several scales, on inputs [records, ...] of
+the first layer."""
 
 
 class Peaks(NamedTuple):
@@ -132,8 +128,9 @@ front, the same peak in between, or the same peaks on both sides."""
 
 WITHOUT_RECORDS = ("weights", "equal")
 """Rules that ask for weights alone."""
-_MADE_UP, _EXTENT = 512, 16
-"""Rows of made-up inputs of two layers, roughly, and an extent of such images that is not known."""
+_EXTENT, _NUMBERS, _MADE_UP = 16, 250_000, 512
+"""Of the inputs that judge: the largest extents of images, which are cut out of the middle, the
+numbers in between that they make in all, roughly, and positions where they are made up."""
 
 
 def rescale(
@@ -143,20 +140,28 @@ def rescale(
     batch: int,
     rules: Sequence[Rule],
     judge: Judge | None,
+    seed: int = 0,
 ) -> list[Done]:
     """Rescale between layers of a float network: by the first rule, or where there is a ``judge``
     by whatever moves them least, scales of 1 among that. Without records, which some rules ask for,
-    channels that may be cut off are left alone. Returns what was done.
+    channels that may be cut off are left alone, and inputs are made up. Returns what was done.
     """
-    done = []
+    done: list[Done] = []
     if records is None:
-        peaks = _bounded(model.graph, pairs)
+        met = _made_up(model.graph, pairs, seed)
     else:
-        peaks = _reached(model, pairs, records, batch)
-    for pair, reached in zip(pairs, peaks, strict=True):
+        met = _met(model, pairs, records, batch)
+    scaled: dict[Value, Array] = {}
+    for pair, (reached, inputs) in zip(pairs, met, strict=True):
         scales = [_scales(pair, reached, rule) for rule in rules]
         as_good = _AS_GOOD if records is None else 1.0
-        chosen = scales[0] if judge is None else _best(pair, scales, judge, as_good)
+        if judge is None:
+            chosen = scales[0]
+        else:
+            inputs = inputs * scaled.get(pair.front.input, np.float32(1))
+            chosen = _best(pair, scales, judge, inputs, as_good)
+        if records is not None:
+            scaled[pair.between] = chosen.astype(np.float32)
         if (chosen != 1).any():
             apply(model.graph, pair, chosen)
             done.append((pair, chosen))
@@ -196,13 +201,13 @@ def note_factors(graph: Graph, factors: Mapping[str, Array]) -> None:
         rename(value, factors[value.name])
 
 
-def _best(pair: Pair, scales: list[Floats], judge: Judge, as_good: float) -> Floats:
+def _best(pair: Pair, scales: list[Floats], judge: Judge, inputs: Array, as_good: float) -> Floats:
     """Choose the first scales whose error is as good as the least; scales of 1 stand before the
     rules' unless several errors are as good.
     """
     ones = np.ones_like(scales[0])
     tried = [ones, *scales] if as_good == 1 else [*scales, ones]
-    errors = judge(pair, tried)
+    errors = judge(pair, tried, inputs)
     least = min(errors)
     return next((one for one, e in zip(tried, errors, strict=True) if e <= as_good * least), ones)
 
@@ -270,24 +275,55 @@ def _scales(pair: Pair, reached: Floats, rule: Rule) -> Floats:
     return np.asarray(np.where(reached >= high, 1.0, lifted))
 
 
-def _reached(model: Model, pairs: Sequence[Pair], records: Records, batch: int) -> Iterator[Floats]:
-    """Find the largest number of each channel between two layers."""
+def _met(
+    model: Model, pairs: Sequence[Pair], records: Records, batch: int
+) -> Iterator[tuple[Floats, Array]]:
+    """Find the largest number of each channel between two layers, and parts of the first one's
+    inputs, in one run of the network.
+    """
+    count = check_records(model.graph, records)
     peaks: list[list[Array]] = [[] for _ in pairs]
-    for _, arrays in watched(model, [pair.between for pair in pairs], records, batch):
-        for y, kept in zip(arrays, peaks, strict=True):
-            kept.append(np.abs(y).reshape(-1, y.shape[-1]).max(0))
-    for kept in peaks:
-        yield np.asarray(np.max(kept, 0), np.float64)
+    inputs: list[list[Array]] = [[] for _ in pairs]
+    values = [pair.between for pair in pairs] + [pair.front.input for pair in pairs]
+    for part, arrays in watched(model, values, records, batch):
+        for y, kept in zip(arrays, peaks, strict=False):
+            kept.append(
+                np.maximum(y.max(tuple(range(y.ndim - 1))), -y.min(tuple(range(y.ndim - 1))))
+            )
+        for pair, x, cuts in zip(pairs, arrays[len(pairs) :], inputs, strict=True):
+            cut = _cut(pair.front, x)
+            numbers = count * positions(pair.front, cut) * len(weight_rows(pair.front))
+            apart = max(1, numbers // _NUMBERS)
+            cuts.append(cut[-part.start % apart :: apart].copy())
+    for kept, cuts in zip(peaks, inputs, strict=True):
+        yield np.asarray(np.max(kept, 0), np.float64), np.concatenate(cuts)
 
 
-def _bounded(graph: Graph, pairs: Sequence[Pair]) -> Iterator[Floats]:
-    """Bound the largest number of each channel between two layers that is cut off above; 1 where
-    nothing is.
+def _cut(op: Product, x: Array) -> Array:
+    """Cut the middle out of images."""
+    if isinstance(op, FullyConnected):
+        return x
+    top, left = ((extent - _EXTENT) // 2 for extent in x.shape[-3:-1])
+    rows, columns = (slice(max(begin, 0), max(begin, 0) + _EXTENT) for begin in (top, left))
+    return x[..., rows, columns, :]
+
+
+def _made_up(graph: Graph, pairs: Sequence[Pair], seed: int) -> Iterator[tuple[Floats, Array]]:
+    """Bound the largest number of each channel between two layers that is cut off above, 1 where
+    nothing is, and make inputs up: none below 0, as behind a RELU.
     """
     intervals = intervals_of(graph)
     for pair in pairs:
         highs, (_, limit) = highest(pair.front, intervals), pair.limits
-        yield np.clip(highs, 0, limit) if np.isfinite(limit) else np.ones_like(highs)
+        reached = np.clip(highs, 0, limit) if np.isfinite(limit) else np.ones_like(highs)
+        *extents, channels = pair.front.required(0).shape[1:]
+        known = [min(n or _EXTENT, _EXTENT) for n in extents]
+        if isinstance(pair.front, FullyConnected):
+            known = [n or _EXTENT for n in extents]
+        count = max(8, _MADE_UP // max(1, int(np.prod(known))))
+        shape = (count, *known, channels or _EXTENT)
+        made_up = np.random.default_rng(seed).standard_normal(shape, np.float32)
+        yield reached, np.abs(made_up)
 
 
 def _row_peaks(op: Product) -> Floats:
@@ -332,59 +368,3 @@ def _set_weights(graph: Graph, op: Product, factors: Array) -> None:
     slot, weights, _ = weight_slot(op)
     scaled = (weights.contents * factors).astype(np.float32)
     op.set_operand(slot, graph.add_constant(graph.unique_name(weights.name), scaled))
-
-
-def judge_alone(
-    model: Model, pairs: Sequence[Pair], records: Records, batch: int, error: Error
-) -> Judge:
-    """Judge scales by the error of each pair as a model of its own. They are judged in the order of
-    ``pairs``, each when those before it are rescaled.
-    """
-    front = Front(model, records, batch)
-
-    def judge(pair: Pair, tried: list[Floats]) -> list[float]:
-        left = pairs[pairs.index(pair) :]
-        changing = [op for one in left for op in (one.front, one.back)]
-        batches = front.run([pair.front.input], [one.front.input for one in left[1:]], changing)
-        inputs = np.concatenate([a for _, (a,) in batches])
-        return [error(pair, *_alone(model.graph, pair, one), inputs) for one in tried]
-
-    return judge
-
-
-def judge_made_up(model: Model, error: Error, seed: int) -> Judge:
-    """Judge scales by the error of each pair as a model of its own, on inputs that are made up:
-    none below 0, as behind a RELU.
-    """
-
-    def judge(pair: Pair, tried: list[Floats]) -> list[float]:
-        extents = [_EXTENT if n is None else n for n in pair.front.required(0).shape[1:]]
-        count = max(8, _MADE_UP // max(1, int(np.prod(extents[:-1]))))
-        made_up = np.random.default_rng(seed).standard_normal((count, *extents), np.float32)
-        return [error(pair, *_alone(model.graph, pair, one), np.abs(made_up)) for one in tried]
-
-    return judge
-
-
-def _alone(graph: Graph, pair: Pair, scales: Floats) -> tuple[Model, str]:
-    """Copy a pair into a model of its own, rescaled, without all other operators. Returns it with
-    the name of its input.
-    """
-    copy, _ = graph.clone()
-    twins = dict(zip(graph.ops, copy.ops, strict=True))
-    front = twins[pair.front]
-    assert isinstance(front, Product), "a copy is of the same kind"
-    twin = _pair(front)
-    assert twin is not None, "a copy has the same users"
-    apply(copy, twin, scales)
-    entry = copy.add_input(copy.unique_name("given"), (1, *front.required(0).shape[1:]))
-    front.set_operand(0, entry)
-    split_activation(copy, twin.back)
-    copy.inputs, copy.outputs = [entry], [twin.back.output]
-    for op in reversed(list(copy.ops)):
-        if op not in (twin.front, twin.activation, twin.back):
-            copy.remove(op)
-    model = Model()
-    model.add_graph(copy)
-    remove_dead(copy)
-    return model, entry.name

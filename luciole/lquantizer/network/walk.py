@@ -162,17 +162,8 @@ def _problem_of(
 def _without_rows(job: Job[Format]) -> LayerProblem:
     """State the problem of a layer of which the weights are all that is known."""
     (op,) = job.ops
-    weights, bias = weight_rows(op), bias_of(op)
-    return LayerProblem(
-        Rows(np.empty((0, weights.shape[1]), np.float32)),
-        np.empty((0, len(weights)), np.float32),
-        weights,
-        bias,
-        np.empty(0, np.intp),
-        seed=job.sampling.seed,
-        step=_step_of_input(op),
-        trained=job.trained,
-    )
+    problem = LayerProblem.without_rows(weight_rows(op), bias_of(op), job.sampling.seed)
+    return replace(problem, step=_step_of_input(op), trained=job.trained)
 
 
 def _step_of_input(op: Op) -> float | None:

@@ -13,7 +13,6 @@ from luciole.interpreter.records import (
     Progress,
     Records,
     Track,
-    untracked,
 )
 from luciole.ir import Array, Graph, Model, Op, TensorType, Value
 from luciole.ir.analysis.constancy import constant_bytes
@@ -55,6 +54,8 @@ from luciole.lquantizer.rewrite.integers import (
 from luciole.lquantizer.rewrite.recurrent import prepare_layer, scale_of_cells, symmetric
 from luciole.lquantizer.rewrite.stored_levels import read_integers
 
+_FINE = 8
+"""Bits of a weight from which fewer rows are as good."""
 _LEARNED_FROM = 400
 """Records that layers are learned from at the most; ranges are of all. 1,000 gave the same."""
 
@@ -97,19 +98,6 @@ def walk(
         learning.walked.reports[layer] = LayerReport(names[layer], 8, 8, bytes_before=size)
     learning.learn(options, aims, track("learning layers", len(learning.jobs)))
     return learning.walked
-
-
-def round_plainly(
-    work: Model, records: Records, schemes: Mapping[Op, Scheme], options: UniformOptions, batch: int
-) -> set[Op]:
-    """Round the tensors around the operators that have ``schemes``, and layers' weights to the
-    nearest integers, as ``walk`` does, but without learning from layers' results. Returns the
-    operators that can compute with integers.
-    """
-    known = Known(Limits(options), batch=batch)
-    learning = _Learning.begin(work, records, schemes, options, untracked, known, NOTHING)
-    learning.learn(options, {}, untracked("", 0))
-    return learning.walked.integers
 
 
 @dataclass
@@ -281,7 +269,7 @@ class _Learning:
         )
         count = max(1, _count(teachers))
         jobs = [
-            _job(op, names[op], schemes[op], Sampling.of(count, options.seed, op), trained)
+            _job(op, names[op], schemes[op], _sampling(op, schemes[op], count, options), trained)
             for op in layers
         ]
         return cls(work, network, jobs, schemes, known, Walked({}, {}, set(schemes), lost))
@@ -320,6 +308,11 @@ class _Learning:
             self.walked.levels[op] = learned.levels
         set_weights(self.work.graph, op, learned.codes, learned.scales, types.weights)
         set_bias(self.work.graph, op, learned.bias)
+
+
+def _sampling(op: Op, types: Scheme, count: int, options: UniformOptions) -> Sampling:
+    """Choose the rows that a layer is learned from, of so many records."""
+    return Sampling.of(count, options.seed, op, fine=types.weight_bits >= _FINE)
 
 
 def _job(

@@ -9,34 +9,33 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from luciole.interpreter import Interpreter
-from luciole.interpreter.records import Records, outputs_of
-from luciole.ir import Array, Model, Op
-from luciole.ir.analysis.weights import has_weights
+from luciole.interpreter.records import Records
+from luciole.ir import Array, Model, Op, TensorType
+from luciole.ir.quantization import Affine
 from luciole.lquantizer.assignment.schemes import Scheme, UniformOptions
 from luciole.lquantizer.calibration.saved import Rescaled
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.network.places import integers_of
+from luciole.lquantizer.formats.affine import of_range, of_ranges
+from luciole.lquantizer.methods.integers import LearnedIntegers
+from luciole.lquantizer.network.problem import LayerProblem
 from luciole.lquantizer.network.rescale import (
     RULES,
     WITHOUT_RECORDS,
     Done,
+    Floats,
     Pair,
     factors_of,
-    judge_alone,
-    judge_made_up,
     pairs_of,
     rescale,
     rescale_again,
 )
-from luciole.lquantizer.rewrite.rounded import Rounded
-from luciole.lquantizer.whole.integer_layers import Known, round_plainly
-from luciole.lquantizer.whole.weights import store_weights
+from luciole.lquantizer.network.two_layers import TwoLayers
+from luciole.lquantizer.whole.integer_layers import Known
 
 _JUDGES = 48
 """Records that judge rescalings, at the most."""
-_BATCH = 16
-"""Made-up inputs that run at once."""
+_BYTE = 8
+"""Bits of a weight from which its scale reaches the largest one."""
 
 
 def rescale_channels(
@@ -76,17 +75,13 @@ def _rescale(
     pairs = [pair for pair in pairs_of(work.graph) if {pair.front, pair.back} & rounded.keys()]
     if not names or not pairs:
         return []
-    judges, batch, judge = None, _BATCH, None
+    judges, batch = None, 1
     if records is not None:
         judges = {name: array[:: -(-len(array) // _JUDGES)] for name, array in records.items()}
         batch = min(known.batch_of(work, records), len(next(iter(judges.values()))))
-    if options.rescale == "auto":
-        error = _Rounding.of(options, rounded, batch).error
-        if judges is None:
-            judge = judge_made_up(work, error, options.seed)
-        else:
-            judge = judge_alone(work, pairs, judges, batch, error)
-    return rescale(work, pairs, judges, batch, [RULES[name] for name in names], judge)
+    judge = _Rounding.of(options, rounded).errors if options.rescale == "auto" else None
+    rules = [RULES[name] for name in names]
+    return rescale(work, pairs, judges, batch, rules, judge, options.seed)
 
 
 def _rules(options: UniformOptions, *, has_records: bool) -> list[str]:
@@ -110,39 +105,62 @@ class _Rounding:
 
     options: UniformOptions
     schemes: Mapping[Op, Scheme]
-    batch: int
 
     @classmethod
-    def of(cls, options: UniformOptions, schemes: Mapping[Op, Scheme], batch: int) -> _Rounding:
-        """Round quickly: to the nearest."""
+    def of(cls, options: UniformOptions, schemes: Mapping[Op, Scheme]) -> _Rounding:
+        """Round quickly: weights to the nearest, tensors from extreme to extreme."""
         quick = replace(options, rounding="nearest", rescale="none")
-        quick = replace(quick, per_operator=None, config=None)
-        return cls(replace(quick, input_type="float32", output_type="float32"), schemes, batch)
+        return cls(replace(quick, per_operator=None, config=None), schemes)
 
-    def error(self, pair: Pair, model: Model, name: str, inputs: Array) -> float:
-        """Compute the mean squared error that rounding makes of the output of a model of two
-        layers.
+    def errors(self, pair: Pair, tried: list[Floats], inputs: Array) -> list[float]:
+        """Compute the mean squared error that rounding makes of the second layer's results, for
+        each of several scales of the channels in between.
         """
-        rounded, records = model.clone(), {name: inputs}
-        schemes = self._schemes(pair, rounded)
-        integers = integers_of(schemes)
-        quick = replace(self.options, ranges="min_max")
-        done = round_plainly(rounded, records, integers, quick, self.batch) if integers else set()
-        Rounded(rounded, frozenset(done)).finish()
-        alone = {op: types for op, types in schemes.items() if types.activations is None}
-        store_weights(rounded.graph, alone, self.options)
-        models = (rounded, model)
-        rounded_outputs, float_outputs = (
-            outputs_of(Interpreter(m), records, batch=self.batch) for m in models
-        )
-        ends = zip(rounded_outputs.values(), float_outputs.values(), strict=True)
-        return float(np.mean([np.square(a - b, dtype=np.float64).mean() for a, b in ends]))
+        front, back = self.schemes.get(pair.front), self.schemes.get(pair.back)
+        read = self._read(inputs, front, _tensors(front))
+        plain = TwoLayers.of(pair, np.ones_like(tried[0]))
+        exact, errors = plain.results(plain.between(inputs)), []
+        for scales in tried:
+            layers = TwoLayers.of(pair, scales)
+            rounded = replace(
+                layers,
+                front=self._weights(layers.front, layers.bias, front),
+                back=self._weights(layers.back, np.zeros(len(layers.back), np.float32), back),
+            )
+            between = self._read(rounded.between(read), back, _tensors(back) or _tensors(front))
+            off = rounded.results(between) - exact
+            errors.append(float(np.square(off, dtype=np.float64).mean()))
+        return errors
 
-    def _schemes(self, pair: Pair, model: Model) -> dict[Op, Scheme]:
-        """Give copies of a pair's layers their schemes, and operators between them that of the
-        second.
+    def _read(self, x: Array, reader: Scheme | None, dtype: TensorType | None) -> Array:
+        """Round a tensor of a type as a layer reads it: where it stays float, records one by one
+        if the layer computes with integers.
         """
-        layers = [op for op in model.graph.ops if has_weights(op)]
-        originals = dict(zip(layers, (pair.front, pair.back), strict=True))
-        named = {op: self.schemes.get(originals.get(op, pair.back)) for op in model.graph.ops}
-        return {op: types for op, types in named.items() if types is not None}
+        if dtype is not None:
+            low, high = float(x.min()), float(x.max())
+            if self.options.symmetric and low < 0 < high:
+                low, high = min(low, -high), max(high, -low)
+            return _nearest(x, of_range((low, high), dtype))
+        if reader is None or reader.explicit:
+            return x
+        rows = x.reshape(len(x), -1)
+        ends = np.stack([rows.min(1), rows.max(1)], 1).astype(np.float64)
+        return _nearest(rows, of_ranges(ends, TensorType.INT8)).reshape(x.shape)
+
+    def _weights(self, weights: Array, bias: Array, types: Scheme | None) -> Array:
+        """Round weights [o, n] to the integers of a scheme."""
+        if types is None:
+            return weights
+        searched = types.activations is None and types.weight_bits < _BYTE
+        ranges = self.options.ranges if searched else "min_max"
+        method = LearnedIntegers(replace(self.options, ranges=ranges))
+        return method.learn(LayerProblem.without_rows(weights, bias), types).values()
+
+
+def _tensors(types: Scheme | None) -> TensorType | None:
+    return None if types is None else types.activations
+
+
+def _nearest(x: Array, affine: Affine) -> Array:
+    """Round numbers to the nearest of a grid, or of one for each record."""
+    return affine.decode(affine.encode(x)).astype(np.float32)

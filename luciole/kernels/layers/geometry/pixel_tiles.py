@@ -107,9 +107,10 @@ def _alike(axis: Axis) -> Iterator[tuple[int, int, Places]]:
     """Group output positions with the same taps inside: first tap, number of taps, and the
     positions.
     """
-    kinds, which = np.unique(np.stack([axis.first, axis.count]), axis=1, return_inverse=True)
-    for i, (first, count) in enumerate(kinds.T.tolist()):
-        yield first, count, np.flatnonzero(which.reshape(-1) == i)
+    kinds = axis.first * (axis.kernel + 1) + axis.count
+    for kind in np.flatnonzero(np.bincount(kinds)).tolist():
+        first, count = divmod(kind, axis.kernel + 1)
+        yield first, count, np.flatnonzero(kinds == kind)
 
 
 def _places(rows: Axis, columns: Axis, r: Places, c: Places) -> tuple[Places, Places]:
