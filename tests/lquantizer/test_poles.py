@@ -286,3 +286,22 @@ def test_a_division_between_quantized_tensors_of_onnx_computes_as_onnxruntime_do
     (wanted,) = runtime.InferenceSession(data).run(None, {"x": x, "y": y})
     (ours,) = luciole.Interpreter(from_bytes(data).model).run({"x": x, "y": y}).values()
     np.testing.assert_array_equal(ours, wanted)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_record_of_one_number_costs_others_nothing(scheme: str) -> None:
+    """Its inverse deviation, 1 / sqrt(1e-5), would stretch the step of all."""
+    b = Builder()
+    x = layer(b, b.graph.add_input("x", (1, 16)), bias=False)
+    moved = b.add(Sub(x, b.add(Mean(x, b.graph.add_constant("axes", LAST), keep_dims=True))))
+    square = b.add(Mul(moved, moved))
+    variance = b.add(Mean(square, b.graph.add_constant("axes_2", LAST), keep_dims=True))
+    root = b.add(Sqrt(b.add(Add(variance, b.constant(np.array(1e-5, np.float32))))))
+    b.graph.outputs = [layer(b, b.add(Div(moved, root)))]
+    records = random(9, 64, 16)
+    records[17] = 0
+    result = luciole.quantize(b.model, records, scheme=scheme, ranges="min_max", proof=False)
+    others = np.delete(records, 17, 0)
+    expected, made = (luciole.run(m, others) for m in (b.model, result.model))
+    (real,), (got,) = expected.values(), made.values()
+    assert 10 * np.log10(np.mean(real**2) / np.mean((real - got) ** 2)) > 24

@@ -14,6 +14,7 @@ from luciole.interpreter import Interpreter
 from luciole.ir import Array, Graph, Model, Op, TensorType, Value
 from luciole.ir.analysis.poles import poles_of, refused_pole
 from luciole.ir.analysis.weights import has_weights, is_layer
+from luciole.ir.ops.elementwise_binary import Mul
 from luciole.ir.ops.select import Choice
 from luciole.ir.quant import Like, Pole
 from luciole.ir.quantization import Affine
@@ -114,7 +115,31 @@ def _kept(
             kept = dict.fromkeys(around & integers.keys(), before) | kept
             kept |= {op: reason} if op in integers else {}
     small = lossy(graph, held.seen or {}, grids.tensors)
+    small |= {op for op in integers if isinstance(op, Mul) and _has_coarse_factor(op, held, grids)}
     return dict.fromkeys(_before(small) & integers.keys(), FRAGILE) | kept
+
+
+def _has_coarse_factor(op: Mul, held: _Held, grids: Grids) -> bool:
+    """Return whether an operator multiplies by what an operator with a pole gave, and loses the
+    small ones of these factors: a record close to the pole stretches the step of all.
+    """
+    affines = dict(_affines(op, grids))
+    for name, value in op.given_operands().items():
+        maker = None if value.producer is None else value.producer.op
+        numbers = (held.seen or {}).get(value)
+        if maker is not None and poles_of(maker) and numbers is not None and name in affines:
+            return _kept_of_each(numbers, affines[name]) < LEAST[affines[name].dtype]
+    return False
+
+
+def _kept_of_each(seen: Seen, affine: Affine) -> float:
+    """Compute the mean ratio of the numbers that a tensor held, each by itself, to the error of
+    rounding them, in decibels.
+    """
+    middles, counts = seen.histogram()
+    kept = (counts > 0) & (middles != 0)
+    errors = float(affine.scale[0]) ** 2 / 12 / np.square(middles[kept])
+    return snr_db(float(counts[kept].sum()), float(errors @ counts[kept])) or np.inf
 
 
 def _reason(op: Op, held: _Held, grids: Grids) -> str | None:

@@ -86,7 +86,7 @@ def spared_scheme(arguments: argparse.Namespace) -> str:
 
 
 def _spared_at_first(arguments: argparse.Namespace) -> str | None:
-    """Choose the scheme of layers without levels until a training is over, None for the baseline."""
+    """Choose the scheme of layers without levels until a training ends, None for the baseline."""
     if arguments.method == "published":
         return None
     return spared_scheme(arguments) if has_schemes(arguments) else "float"

@@ -76,6 +76,15 @@ def hard_swish(b: Builder) -> Value:
     return b.either(Mul, x, scaled(b, cut, 1 / 6))
 
 
+@pattern("fuse_logistic")
+def logistic(b: Builder) -> Value:
+    x = b.put(Mul(image(b), b.number(b.pick(1, 30, 200))))
+    below = b.put(Neg(x)) if b.chance() else scaled(b, x, -1)
+    one = b.number(1 if b.chance(0.9) else 2)
+    divisor = b.either(Add, b.put(Exp(below)), one)
+    return b.put(Div((b.number(1), x, b.number(3))[b.pick(0, 1, 2)], divisor))
+
+
 @pattern("fuse_prelu")
 def prelu(b: Builder) -> Value:
     x = b.around(image(b))
