@@ -35,7 +35,6 @@ REASONS = {
     "MaxPoolWithArgmax_002": "CUSTOM(MaxPoolWithArgmax) is not spelled out",
     "Net_Add_FullyConnected_000": "the bias is a constant at once, ONE leaves a layer of constants",
     "Net_Add_FullyConnected_002": "the bias is a constant at once, ONE leaves a layer of constants",
-    "REGRESS_ONNX_Mul_Mul_000": "ONE puts a pair of TRANSPOSE around MUL, no pass here does",
 }
 """Why some tests do not hold."""
 LOSSY = {"remove_fakequant", "remove_quantdequant"}

@@ -147,15 +147,19 @@ def _known(name: str) -> NamedPass:
 def run_on_model(
     model: Model, passes: Sequence[NamedPass], evaluate: Evaluate
 ) -> dict[str, Change]:
-    """Run passes on every graph of a model, round after round until none changes anything; return
-    what each changed.
+    """Run passes on every graph of a model, round after round until none changes anything, and then
+    those that run at last, in the order in which they are listed; return what each changed.
 
     Raises ShapeError, naming the operator, where operands do not fit together, and GraphError for
     passes that undo each other.
     """
     changes = {one.name: Change() for one in passes}
+    often = [one for one in passes if not one.call.at_last]
+    once = [one for one in all_passes().values() if one in passes and one.call.at_last]
     for graph in model.graphs:
-        run_passes(graph, [partial(_watched, one, evaluate, changes[one.name]) for one in passes])
+        run_passes(graph, [partial(_watched, one, evaluate, changes[one.name]) for one in often])
+        for one in once:
+            _watched(one, evaluate, changes[one.name], graph)
     if passes:
         remove_dead_buffers(model)
     return {name: change for name, change in changes.items() if change.times}

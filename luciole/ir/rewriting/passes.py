@@ -27,6 +27,7 @@ class Pass(Generic[P]):
 
     ``makes`` are operator classes that it puts into graphs, which a file's format must have. One
     ``on_request`` is in no preset: it is for some targets only, or the user has to vouch for it.
+    One that runs ``at_last`` does so once, when all others have come to rest: others would undo it.
     """
 
     def __init__(
@@ -35,8 +36,10 @@ class Pass(Generic[P]):
         makes: Sequence[type[Op]] = (),
         *,
         on_request: bool = False,
+        at_last: bool = False,
     ) -> None:
         self.run, self.makes, self.on_request = run, tuple(makes), on_request
+        self.at_last = at_last
         self.__doc__ = run.__doc__
         self.__name__: str = run.__name__
         self.__module__ = run.__module__
@@ -50,12 +53,12 @@ class Pass(Generic[P]):
 
 
 def graph_pass(
-    *makes: type[Op], on_request: bool = False
+    *makes: type[Op], on_request: bool = False, at_last: bool = False
 ) -> Callable[[Callable[P, bool]], Pass[P]]:
     """Make a pass of a function on a whole graph."""
 
     def decorate(run: Callable[P, bool]) -> Pass[P]:
-        return Pass(run, makes, on_request=on_request)
+        return Pass(run, makes, on_request=on_request, at_last=at_last)
 
     return decorate
 

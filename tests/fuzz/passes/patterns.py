@@ -147,6 +147,23 @@ def turned(b: Builder) -> Value:
     return b.put(Transpose(x, b.ints(0, 2, 3, 1))) if len(x.dims) == 4 else x
 
 
+@pattern("convert_nchw_to_nhwc")
+def channels_first(b: Builder) -> Value:
+    x = b.input(1, 4, 6, 5)
+    for _ in range(b.pick(1, 2, 4)):
+        x = b.around(x)
+        x = b.either(Mul, x, b.normal(1, 4, 1, 1)) if b.chance() else x
+        x = b.put(Add(x, b.input(*x.dims))) if b.chance(0.3) else x
+        x = b.put(Pad(x, _paddings(b, [[0, 0], [0, 0], [1, 0], [0, 1]]))) if b.chance() else x
+        x = b.put(Add(x, b.put(Mean(x, b.ints(2, 3), keep_dims=True)))) if b.chance() else x
+        if b.chance():
+            pooled = b.put(Transpose(x, b.ints(0, 2, 3, 1)))
+            pool = MaxPool2D(pooled, padding=Padding.VALID, filter_width=2, filter_height=1)
+            pool.stride_w = pool.stride_h = 1
+            x = b.put(Transpose(b.put(pool), b.ints(0, 3, 1, 2)))
+    return b.put(Reshape(x, b.ints(1, -1))) if b.chance() else x
+
+
 @pattern("fuse_mean_with_mean", "fuse_transpose_with_mean")
 def means(b: Builder) -> Value:
     x, keep = b.input(1, 3, 4, 5), b.chance()
