@@ -156,8 +156,10 @@ def run_on_model(
     changes = {one.name: Change() for one in passes}
     often = [one for one in passes if not one.call.at_last]
     once = [one for one in all_passes().values() if one in passes and one.call.at_last]
+    meanwhile = [one.call.meanwhile for one in once if one.call.meanwhile is not None]
     for graph in model.graphs:
-        run_passes(graph, [partial(_watched, one, evaluate, changes[one.name]) for one in often])
+        rounds = [partial(_watched, one, evaluate, changes[one.name]) for one in often]
+        run_passes(graph, [*rounds, *meanwhile])
         for one in once:
             _watched(one, evaluate, changes[one.name], graph)
     if passes:

@@ -27,7 +27,8 @@ class Pass(Generic[P]):
 
     ``makes`` are operator classes that it puts into graphs, which a file's format must have. One
     ``on_request`` is in no preset: it is for some targets only, or the user has to vouch for it.
-    One that runs ``at_last`` does so once, when all others have come to rest: others would undo it.
+    One that runs ``at_last`` does so once, when all others have come to rest, which would undo it;
+    ``meanwhile`` another pass runs among these.
     """
 
     def __init__(
@@ -37,9 +38,10 @@ class Pass(Generic[P]):
         *,
         on_request: bool = False,
         at_last: bool = False,
+        meanwhile: Callable[[Graph], bool] | None = None,
     ) -> None:
         self.run, self.makes, self.on_request = run, tuple(makes), on_request
-        self.at_last = at_last
+        self.at_last, self.meanwhile = at_last, meanwhile
         self.__doc__ = run.__doc__
         self.__name__: str = run.__name__
         self.__module__ = run.__module__
@@ -53,12 +55,15 @@ class Pass(Generic[P]):
 
 
 def graph_pass(
-    *makes: type[Op], on_request: bool = False, at_last: bool = False
+    *makes: type[Op],
+    on_request: bool = False,
+    at_last: bool = False,
+    meanwhile: Callable[[Graph], bool] | None = None,
 ) -> Callable[[Callable[P, bool]], Pass[P]]:
     """Make a pass of a function on a whole graph."""
 
     def decorate(run: Callable[P, bool]) -> Pass[P]:
-        return Pass(run, makes, on_request=on_request, at_last=at_last)
+        return Pass(run, makes, on_request=on_request, at_last=at_last, meanwhile=meanwhile)
 
     return decorate
 

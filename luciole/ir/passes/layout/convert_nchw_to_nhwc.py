@@ -18,7 +18,7 @@ _IMAGES = 4
 """Axes of images and their channels."""
 
 
-@graph_pass(on_request=True, at_last=True)
+@graph_pass(on_request=True, at_last=True, meanwhile=sink_transposes)
 def convert_nchw_to_nhwc(graph: Graph) -> bool:
     """ABS(input with channels first) -> TRANSPOSE(ABS(TRANSPOSE(input))), channels last inside.
 
@@ -48,7 +48,7 @@ def _is_image(value: Value) -> bool:
 
 
 def _begin(graph: Graph, value: Value) -> Value:
-    """Let all that reads an image with channels first read one with channels last, turned."""
+    """Replace an image with channels first by one with them last, and a TRANSPOSE back."""
     shape = tuple(value.shape[axis] for axis in last(_IMAGES))
     image = Value(graph.unique_name(f"{value.name}/nhwc"), value.dtype, shape)
     image.quantization = value.quantization
