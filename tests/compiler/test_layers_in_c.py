@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import luciole
+from luciole.compiler.host import library_of
 from luciole.compiler.self_test import random_records, self_test
 from luciole.ir import Model, Op, TensorType
 from luciole.ir.ops.activations import Logistic, Tanh
@@ -24,7 +25,15 @@ from luciole.ir.ops.reduce import Mean
 from luciole.schema.enums import ActivationFunctionType as Act
 from luciole.schema.enums import Padding
 from luciole.tools.random_models import convolutions, dense, in_int8
-from tests.compiler_support import built, close, interpreted, needs_compiler, program_of, run_sound
+from tests.compiler_support import (
+    STRICT,
+    built,
+    close,
+    interpreted,
+    needs_compiler,
+    program_of,
+    run_sound,
+)
 from tests.fuzz import in_c
 from tests.fuzz.in_c import given
 from tests.support import Affine, data_path, one_op
@@ -76,6 +85,26 @@ def test_windows(
     model = windowed(cls, times, window)
     check(model, tmp_path, 1)
     check(in_int8(model), tmp_path, 1)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+def test_few_channels_are_compiled_without_warnings(dtype: type[np.integer[Any]]) -> None:
+    """GCC once warned of four outputs at a time where there are fewer."""
+    scales = Affine(0.1, 3 if dtype is np.uint8 else 0)
+    operands = [np.zeros((1, 4, 4, 3), dtype), np.arange(12).reshape(1, 2, 2, 3).astype(dtype)]
+    to = [Affine(0.2, dtype=TensorType[np.dtype(dtype).name.upper()])]
+    grids = [Affine(0.1), scales, Affine(0.01)]
+    model = one_op(
+        DepthwiseConv2D,
+        [*operands, np.arange(3, dtype=np.int32)],
+        (1, 2),
+        affine=grids,
+        results=to,
+        stride_h=1,
+        stride_w=1,
+        depth_multiplier=1,
+    )
+    assert library_of(program_of(model), [*STRICT, "-O3", "-fPIC", "-shared"])
 
 
 @pytest.mark.parametrize("cls", [AveragePool2D, MaxPool2D])

@@ -58,7 +58,7 @@ static inline void luc_depthwise_tap_int16(const luc_code_int16 *from, const int
 }
 
 /* Four neighbouring outputs. */
-static LUC_APART void luc_depthwise_4_int8(const struct luc_depthwise_conv_2d_int8 *op,
+static LUC_UNSEEN void luc_depthwise_4_int8(const struct luc_depthwise_conv_2d_int8 *op,
                                            const luc_code_int8 *x, const struct luc_image_window *at,
                                            int32_t output, luc_code_int8 *restrict y)
 {

@@ -88,4 +88,11 @@ static inline int64_t luc_add_both_int16_long(uint32_t x, uint32_t y, int64_t su
 #define LUC_APART
 #endif
 
+/* The same, and compiled without a look at its calls: GCC warns of what these never reach. */
+#if defined(__GNUC__) && __GNUC__ >= 8 && !defined(__clang__)
+#define LUC_UNSEEN __attribute__((noipa))
+#else
+#define LUC_UNSEEN LUC_APART
+#endif
+
 #endif

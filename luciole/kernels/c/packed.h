@@ -4,7 +4,7 @@
 #ifndef LUC_PACKED_H
 #define LUC_PACKED_H
 
-#include <stdint.h>
+#include "dsp.h"
 
 struct luc_packed {
     uint32_t bits;        /* of a code */
@@ -16,8 +16,8 @@ struct luc_packed {
 };
 
 /* The weights of an output, which are so many elements apart. */
-static void luc_unpack(const struct luc_packed *packed, int32_t output, int32_t count, int32_t step,
-                       int8_t *to)
+static LUC_UNSEEN void luc_unpack(const struct luc_packed *packed, int32_t output, int32_t count,
+                                int32_t step, int8_t *to)
 {
     const uint8_t *codes = packed->codes + output * packed->row;
     const int8_t *levels = packed->levels + output * packed->apart;
