@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import luciole
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
 from luciole.interpreter import Interpreter
@@ -16,6 +17,8 @@ from luciole.lquantizer.calibration.statistics import statistics
 from luciole.lquantizer.formats.affine import min_max, nearest_levels
 from luciole.lquantizer.network.bias import correct_bias
 from luciole.lquantizer.rewrite.affine import round_weights, rounded_input
+from luciole.schema.enums import ActivationFunctionType
+from tests.lquantizer.networks import Builder
 from tests.networks import network, random
 
 X = random(3, 50, 20)
@@ -88,3 +91,17 @@ def test_corrected_biases_keep_means() -> None:
     correct_bias(model, op, wanted, {"x": X}, 10)
     (y,) = Interpreter(model).run(X).values()
     np.testing.assert_allclose(y.mean(0, dtype=np.float64), wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("scheme", ["int8", "uint8", "int16x8"])
+def test_a_layer_behind_nothing_but_zeros_keeps_its_bias(scheme: str) -> None:
+    """Its scale is the product of its input's and its weights', and the input's is anybody's."""
+    b = Builder()
+    x, below = b.graph.add_input("x", (1, 4)), b.constant(np.full(8, -99, "f"))
+    dead = FullyConnected(x, b.weights(8, 4), below)
+    dead.activation = ActivationFunctionType.RELU6
+    bias = np.float32([0.011, -0.02, 0.0321])
+    b.graph.outputs = [b.add(FullyConnected(b.add(dead), b.weights(3, 8), b.constant(bias)))]
+    result = luciole.quantize(b.model, random(3, 32, 4), scheme=scheme, proof=False)
+    (y,) = luciole.run(result.model, random(4, 1, 4)).values()
+    np.testing.assert_allclose(y[0], bias, atol=3e-4)

@@ -51,9 +51,9 @@ def of_ranges(limits: NDArray[np.float64], dtype: TensorType) -> Affine:
     low, high = np.minimum(limits[:, 0], 0.0), np.maximum(limits[:, 1], 0.0)
     codes = limits_of(dtype)
     if dtype == TensorType.INT16:
-        scale = _positive(np.maximum(-low, high) / codes[1])
+        scale = _positive(np.maximum(-low, high), codes[1])
         return Affine.channels(scale, np.zeros(len(scale)), 0, dtype)
-    scale = _positive((high - low) / (codes[1] - codes[0]))
+    scale = _positive(high - low, codes[1] - codes[0])
     points = np.clip(np.round(codes[0] - low / scale), *codes)
     return Affine.channels(scale, points, 0, dtype)
 
@@ -69,7 +69,9 @@ def reached(limits: Range, dtype: TensorType) -> Range:
     return low, high
 
 
-def _positive(scale: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return scales as stored; 1 for a tensor that is 0 throughout."""
-    stored = scale.astype(np.float32).astype(np.float64)
-    return np.where(stored > 0, stored, 1.0)
+def _positive(spans: NDArray[np.float64], codes: int) -> NDArray[np.float64]:
+    """Return scales as stored; a tensor that is 0 throughout spans 1: a layer's bias, which has the
+    product of its input's and its weights' scales, would be lost with much larger ones.
+    """
+    scales = (spans / codes).astype(np.float32)
+    return np.where(scales > 0, scales, np.float32(1 / codes)).astype(np.float64)
