@@ -100,7 +100,7 @@ def test_a_layer_behind_nothing_but_zeros_keeps_its_bias(scheme: str) -> None:
     x, below = b.graph.add_input("x", (1, 4)), b.constant(np.full(8, -99, "f"))
     dead = FullyConnected(x, b.weights(8, 4), below)
     dead.activation = ActivationFunctionType.RELU6
-    bias = np.float32([0.011, -0.02, 0.0321])
+    bias = np.array([0.011, -0.02, 0.0321], np.float32)
     b.graph.outputs = [b.add(FullyConnected(b.add(dead), b.weights(3, 8), b.constant(bias)))]
     result = luciole.quantize(b.model, random(3, 32, 4), scheme=scheme, proof=False)
     (y,) = luciole.run(result.model, random(4, 1, 4)).values()
