@@ -15,7 +15,7 @@ from luciole.interpreter import Interpreter
 from luciole.interpreter.answers import Reference
 from luciole.interpreter.compare import paired_outputs, real_numbers, second_inputs
 from luciole.interpreter.errors import InputError
-from luciole.interpreter.records import batch_size, run_records
+from luciole.interpreter.records import BATCH, batch_size, run_records
 from luciole.ir import Array, LucioleError, Model, UnsupportedError, Value
 from luciole.ir.names import called
 from luciole.ir.value import shape_text
@@ -167,7 +167,9 @@ class _Trial:
         """
         interpreter = Interpreter(model)
         fed = second_inputs(self._graph, model.graph, self._records)
-        parts = list(run_records(interpreter, fed, batch=batch_size(interpreter, fed)))
+        few = len(next(iter(fed.values()), ())) <= BATCH  # plans for batches take longer
+        size = 1 if few else batch_size(interpreter, fed)
+        parts = list(run_records(interpreter, fed, batch=size))
         arrays = {v: [part[v.name] for part in parts] for v in model.graph.outputs}
         return {v: np.concatenate(parts) for v, parts in arrays.items() if _are_alike(parts)}
 
