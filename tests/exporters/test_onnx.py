@@ -51,6 +51,7 @@ from tests.exporters.onnx_support import (
     same,
     written,
 )
+from tests.lquantizer.test_poles import network, normalized
 from tests.networks import random
 from tests.support import data_path
 from tests.tools.running import call
@@ -375,6 +376,16 @@ def test_integers_are_packed_in_every_operator_set(opset: int) -> None:
     graph.outputs[0].quantization = grid
     given = [np.random.default_rng(0).integers(-128, 128, (2, 3)).astype(np.int8)]
     same(by_onnxruntime(written(model, opset), given), ours(model, given))
+
+
+def test_a_normalization_of_16_bits_chooses_a_newer_opset() -> None:
+    x = random(1, 50, 16)
+    model = luciole.quantize(network(normalized), {"x": x}, scheme="int8").model
+    content = to_bytes(model, "onnx")
+    assert onnx.load_from_string(content).opset_import[0].version == 21
+    for row in x:
+        (theirs,), (mine,) = by_onnxruntime(content, [row[None]]), ours(model, [row[None]])
+        assert np.square(mine).sum() > 10**3 * np.square(theirs - mine).sum()
 
 
 def test_weights_of_four_bits_need_a_newer_opset() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from luciole.exporters.onnx.building import Building, Shared
+from luciole.exporters.onnx.elements import SINCE_FOUR_BITS
 from luciole.exporters.onnx.errors import RefusedError
 from luciole.exporters.onnx.functions import functions
 from luciole.exporters.onnx.nodes import Term, assign_names, drop_unused
@@ -20,6 +21,7 @@ from luciole.ir.errors import SLIPS, FormatError, UnsupportedError, missing_extr
 from luciole.ir.text.common import utf8
 from luciole.ir.value import UNRANKED
 from luciole.schema import onnx_dialect as dialect
+from luciole.schema.enums import TensorType
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -29,8 +31,9 @@ OLDEST, LARGEST = dialect.OPSET, 1 << 31
 
 
 def export_model(model: Model, opset: int | None = None, exact: bool = False) -> bytes:
-    """Give an ONNX file's bytes, of an operator set (18 unless it is given); ``exact`` has int8
-    layers compute as TFLite's kernels do, see ``operators.exact``.
+    """Give an ONNX file's bytes, of an operator set (unless it is given 18, or 21 where there are
+    integers of 16 bits); ``exact`` has int8 layers compute as TFLite's kernels do, see
+    ``operators.exact``.
 
     Raises UnsupportedError that lists every operator that ONNX cannot say, FormatError for more
     than 2 GB, LucioleError for an operator set that is not known and where onnx is not installed.
@@ -47,7 +50,7 @@ def to_proto(model: Model, opset: int | None = None, exact: bool = False) -> Mod
         import onnx
     except ImportError:
         raise missing_extra("writing .onnx needs onnx", "onnx") from None
-    number = OLDEST if opset is None else opset
+    number = _oldest(model) if opset is None else opset
     newest = onnx.defs.onnx_opset_version()
     if not OLDEST <= number <= newest:
         raise UnsupportedError(f"opset {number} is not written, {OLDEST} to {newest} are")
@@ -67,6 +70,16 @@ def to_proto(model: Model, opset: int | None = None, exact: bool = False) -> Mod
     _complete(proto)
     onnx.helper.set_model_props(proto, dict(_properties(model)))
     return proto
+
+
+def _oldest(model: Model) -> int:
+    """Return the first operator set that is written and has the integers between operators."""
+    shorts = any(
+        value.dtype == TensorType.INT16 and value.quantization is not None
+        for graph in model.graphs
+        for value in graph.values
+    )
+    return SINCE_FOUR_BITS if shorts else OLDEST
 
 
 def _nothing(op: Op) -> bool:
