@@ -151,7 +151,7 @@ def test_layers_of_called_graphs_and_products_of_matrices_are_listed() -> None:
     called = main.append(Call.from_operands([y], {"graph_": body}), "called").output
     product = main.append(BatchMatMul(called, main.add_constant("m", random(1, 16, 4))), "product")
     main.outputs = [product.output]
-    report = quantize(model, {"x": random(2, 30, 20)}).report
+    report = quantize(model, {"x": random(2, 30, 20)}, encode_bits=3, spared="float").report
     assert report.left_alone() == {
         "BATCH_MATMUL has no learned form but for its weights: all_layers or a config that names "
         "it quantizes it": ["product"],
@@ -169,7 +169,7 @@ def test_a_first_step_on_zeros_keeps_no_second_kernel() -> None:
     first = graph.insert_before(op, FullyConnected(zeros, weights), "first").output
     graph.outputs = [graph.append(Add(op.output, first), "sum").output]
     x = random(2, 30, 20)
-    found = quantize(model, {"x": x})
+    found = quantize(model, {"x": x}, encode_bits=3, spared="float")
     kinds = [op.kind for op in found.model.graph.ops]
     assert kinds == ["LQ_FULLY_CONNECTED", "ADD"]
     assert found.report.left_alone() == {}
@@ -197,3 +197,15 @@ def test_constant_bytes_counts_every_buffer_once() -> None:
     assert op.bias is not None
     op.bias.buffer = op.weights.buffer
     assert constant_bytes(op) == 4 * 16 * 20
+
+
+@pytest.mark.parametrize(("asked", "bits"), [({}, 8), ({"all_layers": True}, 2)])
+def test_a_small_first_layer_reads_its_inputs_in_8_bits(asked: dict[str, Any], bits: int) -> None:
+    model = network((6, 16, 24, 10))
+    report = quantize(model, {"x": random(2, 60, 6)}, encode_bits=2, **asked).report
+    assert [layer.input_bits for layer in report.layers] == [bits, 2, 2]
+
+
+def test_a_first_layer_that_holds_much_of_a_network_reads_as_few_bits_as_others() -> None:
+    report = quantize(network((20, 16, 10)), {"x": random(2, 60, 20)}, encode_bits=2).report
+    assert [layer.input_bits for layer in report.layers] == [2, 2]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from luciole.ir import Graph, Op, TensorType, Value
 from luciole.ir.analysis.constancy import is_fixed
@@ -26,6 +26,12 @@ from luciole.schema.enums import FullyConnectedOptionsWeightsFormat
 
 _LISTED = 3
 """Layers in a sentence."""
+_RAW = 8
+"""Bits in which a first layer reads: where 4 bits for all keep 11.8 dB of an answer to seven
+measurements whose distributions differ, 8 bits in front keep 18.1, for 32 bytes.
+"""
+_SMALL = 0.25
+"""Share of a network's weights up to which a first dense layer costs little by more bits."""
 _EMPTY = "it has no dense layer"
 _ASKED = "all_layers or a config that names it quantizes it"
 
@@ -135,7 +141,8 @@ def find_groups(
 
     Where a scope learns layers together, those with the same weights make a group; and unless the
     config names them, a network's first convolution stays as it is, and so do the dense layers
-    behind convolutions: they are small and cost most of the accuracy.
+    behind convolutions: they are small and cost most of the accuracy. A first dense layer among
+    larger ones then reads its inputs, which nobody shaped, in 8 bits.
     """
     scope = scope or Scope()
     layers = list(filter(is_layer, graph.ops))
@@ -143,11 +150,15 @@ def find_groups(
     groups: dict[tuple[int, int], Group] = {}
     skipped: dict[str, str] = {}
     spares = scope.together and any(isinstance(op, Conv2D) for op in layers)
+    wide = _small_first(layers) if scope.together else set()
     for op in layers:
         choice = config.choose(op.name)
         reason = _why_not(op, choice, scope)
-        if reason is None and spares and not (config.all_layers or config.names(op.name)):
+        is_named = config.all_layers or config.names(op.name)
+        if reason is None and spares and not is_named:
             reason = _spared(op)
+        if op in wide and not is_named:
+            choice = replace(choice, input_bits=_RAW)
         if reason is not None or not isinstance(op, FullyConnected | Conv2D):
             skipped[op.name] = reason or _without_kernel(op)
             continue
@@ -157,6 +168,15 @@ def find_groups(
         group.names.append(op.name)
         _agree(group, op, choice, config)
     return list(groups.values()), skipped | _inside(graph)
+
+
+def _small_first(layers: Sequence[Op]) -> set[Op]:
+    """Find the dense layers that read a network's inputs and hold a small share of its weights."""
+    sizes = {op: element_count(v.dims) for op in layers if (v := weight_constant(op)) is not None}
+    most = _SMALL * sum(sizes.values())
+    return {
+        op for op in sizes if isinstance(op, FullyConnected) and is_first(op) and sizes[op] <= most
+    }
 
 
 def _kinds(graph: Graph) -> dict[str, str]:
