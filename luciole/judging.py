@@ -98,6 +98,8 @@ def evaluate(
     records = records_of(subject.graph, data)
     count = check_records(subject.graph, records)
     right = None if labels is None else np.asarray(labels)
+    if right is not None and right.ndim == 0:
+        raise ChoiceError(f"labels are an array whose first axis counts records, found {labels!r}")
     if metric is not None:
         if output is not None:
             raise ChoiceError("a metric judges all outputs: leave output out")

@@ -21,6 +21,7 @@ from luciole.interpreter.records import (
     untracked,
 )
 from luciole.ir import Array, Graph, Model, Value
+from luciole.ir.errors import expect
 from luciole.ir.names import main_tensor, ways
 from luciole.surgery import Parts
 
@@ -60,6 +61,7 @@ def _model_of(source: str | os.PathLike[str] | Model | None, content: bytes | No
     if (source is None) == (content is None):
         raise TypeError("give either a model or its bytes as model_content")
     if content is not None:
+        expect(content, (bytes, bytearray, memoryview), "model_content: the bytes of a model")
         return from_bytes(content)
     return source if isinstance(source, Model) else load(source)
 
@@ -100,7 +102,8 @@ def opened(model: str | os.PathLike[str] | Model | Parts) -> Model | Parts:
     """Read the model of a path, or the parts that a .json file describes."""
     if isinstance(model, Model | Parts):
         return model
-    return Parts.load(model) if Path(model).suffix.lower() == ".json" else load(model)
+    is_path = isinstance(model, str | os.PathLike)
+    return Parts.load(model) if is_path and Path(model).suffix.lower() == ".json" else load(model)
 
 
 def _runner(model: Model | Parts, num_threads: int) -> Runs:
@@ -116,6 +119,7 @@ def _asked(
     """Find the tensors that results are asked of, by name; None for the outputs by their own."""
     if outputs is not None:
         names = [outputs] if isinstance(outputs, str) else outputs
+        expect(names, Sequence, "outputs: a name or a list of names")
         return {name: main_tensor(graph, name) for name in names}
     if not isinstance(data, Mapping) or {v.name for v in graph.inputs} == set(data):
         return None

@@ -18,7 +18,7 @@ from luciole.importers import as_model, load
 from luciole.importers.reader import file_bytes
 from luciole.interpreter.chain import Chain
 from luciole.ir import Graph, LucioleError, Model, Shape
-from luciole.ir.errors import FormatError
+from luciole.ir.errors import FormatError, expect
 from luciole.ir.surgery import cut as cutting
 from luciole.ir.surgery import extract as extracting
 from luciole.ir.surgery import partition as partitioning
@@ -71,6 +71,9 @@ def resize(model: Path_ | Model, shapes: Mapping[str, Sequence[int | None]]) -> 
     with the shapes that follow. Raises ShapeError, naming the operator, for one that does not take
     them, and LucioleError for a tensor that is no input.
     """
+    expect(shapes, Mapping, "shapes: a dictionary by input")
+    for name, shape in shapes.items():
+        expect(shape, (list, tuple), f"the shape of {name!r}: a list of extents")
     exact: dict[str, Shape] = {name: tuple(shape) for name, shape in shapes.items()}
     return resizing.resize(as_model(model), exact)
 

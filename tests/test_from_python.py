@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -187,3 +189,39 @@ def test_every_function_lists_its_parameters() -> None:
             kinds = {p.kind for p in inspect.signature(function).parameters.values()}
             assert inspect.Parameter.VAR_KEYWORD not in kinds, name
             assert function.__doc__, name
+
+
+untyped: Any = luciole
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda m, x: untyped.run(m, None), "the data for 'x' is NoneType: the first axis"),
+        (lambda m, x: untyped.run(m, "text"), "the data for 'x' is str: the first axis"),
+        (
+            lambda m, x: untyped.run(m, [[1.0], [1.0, 2.0]]),
+            "the data for 'x' is no array: ",
+        ),
+        (lambda m, x: untyped.run(m, x, 5), "a name or a list of names is needed, found int"),
+        (lambda m, x: untyped.run(None, x), "NoneType"),
+        (lambda m, x: untyped.save(m, 5), "a path to save to is needed, found int"),
+        (lambda m, x: untyped.resize(m, 5), "shapes: a dictionary by input is needed, found int"),
+        (lambda m, x: untyped.resize(m, {"x": "y"}), "a list of extents is needed, found str"),
+        (lambda m, x: untyped.optimize(m, passes=5), "passes: a name or a list .* found int"),
+        (lambda m, x: untyped.evaluate(m, x, 5), "labels are an array .* found 5"),
+        (lambda m, x: untyped.load("a.onnx", batch="x"), "batch: a whole number .* found str"),
+        (lambda m, x: untyped.Interpreter(m, num_threads="2"), "num_threads: a whole number"),
+        (lambda m, x: untyped.Interpreter(model_content="x"), "the bytes of a model .* found str"),
+        (lambda m, x: untyped.quantize(m, x, encode_bits=2.5), "encode_bits: .* found float"),
+        (
+            lambda m, x: untyped.quantize(m, x, scheme="mixed", target_drop="1"),
+            "target_drop: a number is needed, found str",
+        ),
+    ],
+)
+def test_a_function_refuses_an_argument_of_another_type(
+    call: Callable[[Model, Array], object], sentence: str
+) -> None:
+    with pytest.raises(LucioleError, match=sentence):
+        call(network(), random(0, 40, 20))

@@ -11,7 +11,7 @@ from pathlib import Path
 from luciole.exporters.writer import DEFAULT, ModelWriter, writer_of
 from luciole.files import check_writable, write_file
 from luciole.ir import Model, Op
-from luciole.ir.errors import FormatError, LucioleError
+from luciole.ir.errors import FormatError, LucioleError, expect
 from luciole.ir.findings import refusal
 from luciole.ir.verify import verify
 
@@ -59,6 +59,7 @@ def save(
     format cannot hold, UnsupportedError for operators that it has not, LucioleError when the file
     cannot be written or has no opset.
     """
+    expect(path, (str, os.PathLike), "a path to save to")
     writer = _writer(Path(path), opset, exact)
     return write_file(path, _parts(writer, model, use_buffer_offset, check))
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from luciole.ir import Array, Graph, Shape, Value
 from luciole.ir.dtypes import NUMPY
-from luciole.ir.errors import FormatError, ShapeError
+from luciole.ir.errors import FormatError, ShapeError, expect
 from luciole.ir.names import names_of
 from luciole.ir.passes.canonical.infer_shapes import infer_shapes
 from luciole.ir.value import shape_text
@@ -42,6 +42,7 @@ class Settled:
         for name, shape in self.shapes.items():
             extents |= {f"extent {place} of {name}": n for place, n in enumerate(shape)}
         for name, extent in extents.items():
+            expect(extent, (int, np.integer, type(None)), f"{name}: a whole number")
             if extent is not None and not 1 <= extent < _MOST:
                 raise ShapeError(f"{name} is {extent}: 1 to {_MOST - 1:,} are possible")
 

@@ -31,7 +31,7 @@ from luciole.interpreter.turn import Turn
 from luciole.interpreter.uncopied import Uncopied
 from luciole.ir import Array, Graph, Model, Value
 from luciole.ir.calls import reachable
-from luciole.ir.errors import ShapeError
+from luciole.ir.errors import ShapeError, expect
 from luciole.ir.names import ways
 from luciole.kernels.core.meter import SLACK
 
@@ -70,6 +70,7 @@ class Interpreter(Uncopied):
         loop_limit: int = DEFAULT_LOOP_LIMIT,
         graph: Graph | None = None,
     ) -> None:
+        expect(num_threads, (int, np.integer), "num_threads: a whole number")
         if num_threads < 1:
             raise InputError(f"num_threads is {num_threads}, it must be 1 or more")
         if num_threads > MOST_THREADS:

@@ -64,13 +64,25 @@ def records_of(graph: Graph, data: Data) -> dict[str, Array]:
     """
     if isinstance(data, Mapping):
         inputs = {v.name: v for v in graph.inputs}
-        named = {str(name): np.asarray(array) for name, array in data.items()}
+        named = {str(name): _records(str(name), array) for name, array in data.items()}
         arrays = by_own_names(graph, named)
         return {n: as_input(inputs[n], a) if n in inputs else a for n, a in arrays.items()}
     if len(graph.inputs) != 1:
         names = sorted(v.name for v in graph.inputs)
         raise InputError(f"the model has {len(names)} inputs {names}: give a dictionary of arrays")
     return records_of(graph, {graph.inputs[0].name: data})
+
+
+def _records(name: str, data: ArrayLike) -> Array:
+    """Take an input's records as an array. Raises InputError where they make none."""
+    try:
+        array = np.asarray(data)
+    except ValueError as error:
+        raise InputError(f"the data for {name!r} is no array: {error}") from None
+    if array.ndim == 0:
+        kind = "one number" if array.dtype.kind in "biufc" else type(data).__name__
+        raise InputError(f"the data for {name!r} is {kind}: the first axis counts records")
+    return array
 
 
 def check_records(graph: Graph, records: Records) -> int:

@@ -17,12 +17,19 @@ __all__ = [
     "ShapeError",
     "UnrankedError",
     "UnsupportedError",
+    "expect",
     "missing_extra",
 ]
 
 
 SLIPS = (ArithmeticError, LookupError, TypeError, ValueError)
 """Exceptions of Python and NumPy where a rule meets operands that its author did not think of."""
+
+
+def expect(value: object, kinds: type | tuple[type, ...], needed: str) -> None:
+    """Refuse an argument of another type. Raises LucioleError that says what is needed."""
+    if not isinstance(value, kinds):
+        raise LucioleError(f"{needed} is needed, found {type(value).__name__}")
 
 
 class DefinitionError(TypeError):

@@ -2,7 +2,10 @@
 
 import math
 
+import numpy as np
+
 from luciole.ir import LucioleError
+from luciole.ir.errors import expect
 
 
 class QuantizeError(LucioleError, ValueError):
@@ -11,6 +14,7 @@ class QuantizeError(LucioleError, ValueError):
 
 def check_drop(target: float | None) -> None:
     """Refuse a target below 0 or without an end, in whatever unit."""
+    expect(target, (float, int, np.number, type(None)), "target_drop: a number")
     if target is not None and not 0 <= target < math.inf:
         raise QuantizeError(f"target_drop is {target}: 0 and more are possible")
 

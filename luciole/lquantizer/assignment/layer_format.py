@@ -23,6 +23,9 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
+import numpy as np
+
+from luciole.ir.errors import expect
 from luciole.ir.minifloat import Minifloat as Numbers
 from luciole.ir.ops.lq_fully_connected import MAX_INPUT_BITS, MAX_WEIGHT_BITS
 from luciole.lquantizer.errors import QuantizeError
@@ -222,8 +225,9 @@ def levels_format(bits: int | str) -> Levels:
     """Read the widths of learned levels: one number for weights and inputs, a pair such as w2a4, or
     a word such as even:w4a4. Raises QuantizeError for others.
     """
+    expect(bits, (int, np.integer, str), "encode_bits: a whole number or a pair such as w2a4")
     if not isinstance(bits, str):
-        return Levels(bits, bits)
+        return Levels(int(bits), int(bits))
     if _is_pair(bits):
         return Levels(*_widths(bits))
     format = parse(bits) if ":" in bits else None
