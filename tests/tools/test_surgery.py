@@ -61,6 +61,7 @@ def test_ends_and_shapes_are_changed(capsys: Capture, net: Path) -> None:
     [
         (["extract"], 2, "choose operators: --number, --name, --kind, --from or --to"),
         (["extract", "--number", "1-"], 2, "--number is '1-': it is written as 3-7,12"),
+        (["extract", "--number", "7-2"], 2, "--number is '7-2': 7-2 ends before it begins"),
         (["extract", "--number", "9"], 1, "there is no operator 9"),
         (["extract", "--to", "nothing"], 1, "no tensor is called 'nothing'"),
         (["cut"], 2, "say where to cut: --output TENSOR, --input TENSOR"),

@@ -70,4 +70,7 @@ def _numbers(text: str) -> Iterator[int]:
         first, dash, last = word.strip().partition("-")
         if not first.isdecimal() or not (last.isdecimal() if dash else True):
             raise UsageError(f"--number is {text!r}: it is written as 3-7,12")
-        yield from range(int(first), int(last if dash else first) + 1)
+        numbers = range(int(first), int(last if dash else first) + 1)
+        if not numbers:
+            raise UsageError(f"--number is {text!r}: {word} ends before it begins")
+        yield from numbers
