@@ -20,6 +20,7 @@ ARGUMENTS = {
     "input_model": "model.circle",
     "output_model": "answer.circle",
     "input_data": "train.hdf5",
+    "encode_bits": "3",
 }
 
 
