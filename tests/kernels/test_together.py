@@ -16,6 +16,8 @@ from tests.cache_support import adding, run
 
 HERE: list[str] = []
 """Names of the functions that this process compiled."""
+BEFORE: set[str] = set()
+"""Processes that were there when a test began."""
 
 
 @pytest.fixture(autouse=True)
@@ -26,6 +28,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(together, "_cores", lambda: 2)
     kernel_cache.cache_clear()
     HERE.clear()
+    BEFORE.update(children())
     compile_ = compiling.Function.compile
 
     def noted(self: compiling.Function) -> tuple[str, bytes]:
@@ -45,12 +48,9 @@ def results(some: list[Kernel]) -> list[int]:
     return [run(kernel, 10) for kernel in some]
 
 
-def no_children() -> bool:
-    try:
-        os.waitpid(-1, os.WNOHANG)
-    except ChildProcessError:
-        return True
-    return False
+def children() -> set[str]:
+    """The processes that this one started: those of other tests among them."""
+    return set(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
 
 
 def test_others_compile_what_is_missing_and_it_is_built_again() -> None:
@@ -67,7 +67,7 @@ def test_others_compile_what_is_missing_and_it_is_built_again() -> None:
     assert results(some) == [10, 11, 12, 13, 14]
     assert HERE == []
     assert kernel_cache().contents()[0] == 5
-    assert no_children()
+    assert children() <= BEFORE
 
 
 def test_what_was_compiled_before_is_built_once() -> None:
@@ -121,7 +121,7 @@ def test_what_processes_do_not_finish_is_compiled_here(monkeypatch: pytest.Monke
     with_compiled(lambda: [k.address for k in some])
     assert results(some) == [10, 11, 12, 13, 14]
     assert [some[3].name] == HERE
-    assert no_children()
+    assert children() <= BEFORE
 
 
 def test_processes_that_hang_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +137,7 @@ def test_processes_that_hang_are_given_up(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(compiling.Function, "compile", hanging)
     assert all(with_compiled(lambda: [k.address for k in some]))
     assert len(HERE) == 5
-    assert no_children()
+    assert children() <= BEFORE
 
 
 def test_errors_show_where_the_address_is_asked_for() -> None:
@@ -148,4 +148,4 @@ def test_errors_show_where_the_address_is_asked_for() -> None:
     some = [allocate, *kernels()]
     with pytest.raises(RuntimeError, match="which the C library lacks"):
         with_compiled(lambda: [k.address for k in some])
-    assert no_children()
+    assert children() <= BEFORE

@@ -160,7 +160,10 @@ def test_programs_refuse_what_is_no_model(
         ({"input_bits": "9"}, "argument --input-bits: 9: 1 to 8 are possible"),
         ({"weight_bits": "0"}, "argument --weight-bits: 0: 1 to 4 are possible"),
         ({"output_model": "answer.pt"}, "answer.pt: can write .circle, .tflite and .onnx, not .pt"),
-        ({"output_model": "answer.tflite", "encode_bits": "3"}, "answer.tflite: only .circle holds layers"),
+        (
+            {"output_model": "answer.tflite", "encode_bits": "3"},
+            "answer.tflite: only .circle holds layers",
+        ),
         ({"calibration": "0"}, "--calibration is 0: at least 1 record is needed"),
         ({"preprocess": "y/255"}, "preprocess "),
         ({"preprocess": "x/"}, "preprocess 'x/' is not an expression"),

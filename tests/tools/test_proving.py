@@ -118,7 +118,7 @@ def test_learned_levels_are_judged_as_well(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = "--input_model net.tflite --output_model q.circle --input_data data.npz:x_train"
-    assert lquantizer.main([*words.split(), "--report", "r.json"]) == 0
+    assert lquantizer.main([*words.split(), "--encode_bits", "3", "--report", "r.json"]) == 0
     assert "on 6 records held back" in capsys.readouterr().out
     (entry,) = proof_of(folder)["outputs"]
     assert entry["file"] == entry["simulation"]
