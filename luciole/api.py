@@ -21,6 +21,7 @@ from luciole.implanting import read_ranges
 from luciole.importers import as_model, from_bytes, load
 from luciole.interpreter.records import Data, Track, records_of
 from luciole.ir import Array, Model
+from luciole.ir.errors import expect
 from luciole.ir.passes.canonical.unroll_unidirseqlstm import unroll_unidirseqlstm, whole_lstms
 from luciole.lquantizer import FitOptions, Result, Rounded, Settings, UniformOptions
 from luciole.lquantizer.assignment.choosing import Options, options_for
@@ -284,6 +285,9 @@ def search(
     goes. Raises QuantizeError when nothing qualifies, the data cannot be
     used, and for a folder with another search, InputError as ``quantize`` does.
     """
+    expect(output, (str, os.PathLike), "output: a folder's path")
+    kinds = (SearchOptions, SeedOptions, type(None))
+    expect(options, kinds, "options: SearchOptions or SeedOptions")
     opened, chosen = canonical(as_model(model)), _finished(options, finish)
     records = records_of(opened.graph, data)
     folder = Path(output)

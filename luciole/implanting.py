@@ -13,7 +13,7 @@ from luciole.importers import load
 from luciole.importers.reader import file_bytes
 from luciole.ir import Array, LucioleError, Model, TensorType
 from luciole.ir.dtypes import integer_range
-from luciole.ir.errors import FormatError
+from luciole.ir.errors import FormatError, expect
 from luciole.ir.quantization import Affine
 from luciole.ir.surgery import implant as implanting
 from luciole.ir.surgery.implant import Implant, ranges_in
@@ -98,6 +98,7 @@ def _bounds(source: Path_ | Ranges | Mapping[str, Any]) -> dict[str, tuple[float
 def _implants(source: Path_ | Mapping[str, Mapping[str, Any]]) -> dict[str, Implant]:
     if isinstance(source, Mapping):
         return {name: _implant(name, entry) for name, entry in source.items()}
+    expect(source, (str, os.PathLike), "parameters: a path or a dictionary by tensor")
     place = Path(source) / DESCRIPTION if Path(source).is_dir() else Path(source)
     try:
         content = parse_json(file_bytes(place).decode())

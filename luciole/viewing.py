@@ -22,6 +22,7 @@ from luciole.importers import as_model, load_with_findings
 from luciole.interpreter.compare import compare, second_inputs
 from luciole.interpreter.records import Data, Records, check_records, records_of
 from luciole.ir import LucioleError, Model
+from luciole.ir.errors import expect
 from luciole.ir.findings import Finding, refusal
 from luciole.ir.shown import Shown
 from luciole.ir.text.summary import Summary
@@ -122,6 +123,7 @@ def _subject(source: Path_ | Model | Result, place: int) -> Subject:
         source = source.model
     if isinstance(source, Model):
         return Subject(source, "model" if place == 0 else "other", findings=findings_of(source))
+    expect(source, (str, os.PathLike), "a model or its path")
     path = Path(source)
     model, findings = load_with_findings(path)
     if not model.graphs:

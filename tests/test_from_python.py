@@ -214,6 +214,11 @@ untyped: Any = luciole
         (lambda m, x: untyped.Interpreter(m, num_threads="2"), "num_threads: a whole number"),
         (lambda m, x: untyped.Interpreter(model_content="x"), "the bytes of a model .* found str"),
         (lambda m, x: untyped.quantize(m, x, encode_bits=2.5), "encode_bits: .* found float"),
+        (lambda m, x: untyped.quantize(m, x, config=5), "config: a file's path .* found int"),
+        (lambda m, x: untyped.view(5), "a model or its path is needed, found int"),
+        (lambda m, x: untyped.implant(m, 5), "parameters: a path or a dictionary .* found int"),
+        (lambda m, x: untyped.search(m, x, 5), "output: a folder's path is needed, found int"),
+        (lambda m, x: untyped.search(m, x, "s", 5), "SearchOptions or SeedOptions .* found int"),
         (
             lambda m, x: untyped.quantize(m, x, scheme="mixed", target_drop="1"),
             "target_drop: a number is needed, found str",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,6 +10,7 @@ from fnmatch import translate
 from pathlib import Path
 from typing import Any
 
+from luciole.ir.errors import expect
 from luciole.ir.names import meant, short_names
 from luciole.ir.text.json_reading import parse_json
 from luciole.lquantizer.assignment.layer_format import Levels, levels_format, parse
@@ -198,6 +200,7 @@ class Config:
             return cls(default)
         if isinstance(source, Mapping):
             return cls.parse(dict(source), default)
+        expect(source, (str, os.PathLike), "config: a file's path or its content")
         return cls.read(Path(source), default)
 
     @classmethod
