@@ -11,9 +11,13 @@ import luciole
 from luciole.exporters import to_bytes
 from luciole.ir import Array, Model, TensorType
 from luciole.ir.ops.conv_2d import Conv2D
-from luciole.ir.ops.elementwise_binary import Add, Mul
+from luciole.ir.ops.elementwise_binary import Add, Mul, Sub
+from luciole.ir.ops.elementwise_unary import Rsqrt
+from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.instance_norm import InstanceNorm
 from luciole.ir.ops.quantize import Dequantize, Quantize
+from luciole.ir.ops.reduce import Mean
+from luciole.ir.ops.split import Split
 from luciole.lquantizer import UniformOptions, quantize_uniform
 from luciole.optimizing import canonical
 from tests.lquantizer.networks import Builder
@@ -119,3 +123,23 @@ def test_a_layer_normalization_of_uneven_records(scheme: str, least: float) -> N
     x = random(5, 200, 16) * sizes
     work = luciole.quantize(model, {"x": x}, scheme=scheme).model
     assert decibels(answers(model, x), answers(work, x)) > least
+
+
+def test_parts_of_what_a_normalization_gives_have_a_range_of_their_own() -> None:
+    """It has 16 bits, its parts have 8: their range is not that of a tensor of their type."""
+    b = Builder()
+    x = b.add(FullyConnected(b.graph.add_input("x", (1, 16)), b.weights(16, 16)))
+    axes = [b.constant(np.array([1], np.int32)) for _ in range(2)]
+    moved = b.add(Sub(x, b.add(Mean(x, axes[0], keep_dims=True))))
+    variance = b.add(Mean(b.add(Mul(moved, moved)), axes[1], keep_dims=True))
+    root = b.add(Rsqrt(b.add(Add(variance, b.constant(np.array(1e-3, np.float32))))))
+    scaled = b.add(Mul(b.add(Mul(moved, root)), b.constant(np.full(16, 9, np.float32))))
+    split = Split(b.constant(np.array([1], np.int32)), scaled)
+    split.num_splits = 2
+    first, second = b.graph.append(split, "first", "second").results
+    b.graph.outputs = [b.add(FullyConnected(b.add(Mul(first, second)), b.weights(4, 8)))]
+    records = random(11, 64, 16)
+    result = luciole.quantize(b.model, records, scheme="int8", proof=False)
+    assert any(v.dtype == TensorType.INT16 for v in result.model.graph.values)
+    (real,), (got,) = (luciole.run(m, records).values() for m in (b.model, result.model))
+    assert 10 * np.log10(np.mean(real**2) / np.mean((real - got) ** 2)) > 25

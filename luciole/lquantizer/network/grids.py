@@ -157,12 +157,14 @@ def _bits(dtype: TensorType) -> int:
     return element_bits(dtype) or 0
 
 
-def _is_part(value: Value, integers: Container[Op]) -> bool:
-    """Return whether a tensor is part of another one, which holds all that it does."""
+def _is_part(value: Value, integers: Mapping[Op, TensorType]) -> bool:
+    """Return whether a tensor is part of another one of its type, which holds all that it does."""
     op = None if value.producer is None else value.producer.op
     if op is None or op not in integers or op.quant is None or len(op.results) == 1:
         return False
-    return isinstance(op.quant.result, Like)
+    makers = [v.producer.op for v in op.operands if v is not None and v.producer is not None]
+    same = all(integers.get(maker, integers[op]) == integers[op] for maker in makers)
+    return same and isinstance(op.quant.result, Like)
 
 
 def _fit_all(
