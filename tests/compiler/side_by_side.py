@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from luciole.compiler.self_test import random_records, self_test
 from luciole.ir import Array, Graph, Model, Op, Value
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.quantization import zero_code
-from tests.compiler_support import built, interpreted, program_of
+from tests.compiler_support import built, interpreted, program_of, run_sound
 from tests.support import Affine, one_op
 
 
@@ -94,6 +95,14 @@ class SideBySide:
                 if not _alike(one, other.reshape(one.shape), within)
             ]
             assert not wrong, "\n".join(wrong)
+
+
+def sound(every: SideBySide, folder: Path) -> None:
+    """Compare with the reference kernels, and run under sanitizers."""
+    every.check(folder)
+    program = program_of(every.model)
+    test = self_test(program, built(program, folder), random_records(program))
+    assert run_sound(program, folder, test) == 0
 
 
 def _alike(found: Array, wanted: Array, within: float) -> bool:

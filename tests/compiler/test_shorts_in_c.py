@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from luciole.compiler.self_test import random_records, self_test
 from luciole.ir import Array, Op, TensorType
 from luciole.ir.ops import comparisons, elementwise_unary, reduce
 from luciole.ir.ops.activations import Logistic, Relu, Relu6, Tanh
@@ -29,8 +28,8 @@ from luciole.ir.ops.softmax import Softmax
 from luciole.ir.ops.transpose_conv import TransposeConv
 from luciole.schema.enums import ActivationFunctionType as Act
 from luciole.schema.enums import Padding
-from tests.compiler.side_by_side import SideBySide
-from tests.compiler_support import built, needs_compiler, program_of, run_sound
+from tests.compiler.side_by_side import SideBySide, sound
+from tests.compiler_support import needs_compiler
 from tests.support import Affine
 
 pytestmark = needs_compiler
@@ -73,14 +72,6 @@ def layered(
 
 def filters(*shape: int, most: int = 127) -> Array:
     return RNG.integers(-most, most + 1, shape, np.int8)
-
-
-def sound(every: SideBySide, folder: Path) -> None:
-    """Compare with the reference kernels, and run under sanitizers."""
-    every.check(folder)
-    program = program_of(every.model)
-    test = self_test(program, built(program, folder), random_records(program))
-    assert run_sound(program, folder, test) == 0
 
 
 def test_layers(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from luciole.compiler.self_test import random_records, self_test
 from luciole.ir import Array, Op, TensorType
 from luciole.ir.ops import comparisons, reduce
 from luciole.ir.ops.activations import HardSwish, Logistic, Relu6, Tanh
@@ -26,8 +25,8 @@ from luciole.ir.ops.softmax import Softmax
 from luciole.ir.ops.transpose_conv import TransposeConv
 from luciole.schema.enums import ActivationFunctionType as Act
 from luciole.schema.enums import Padding
-from tests.compiler.side_by_side import SideBySide
-from tests.compiler_support import built, needs_compiler, program_of, run_sound
+from tests.compiler.side_by_side import SideBySide, sound
+from tests.compiler_support import needs_compiler
 from tests.support import Affine
 
 pytestmark = needs_compiler
@@ -41,14 +40,6 @@ FLOATS = np.array([0.25, -0.25, 0.2499, 1e30, -1e30, np.nan, np.inf, -np.inf, 40
 
 def filters(*shape: int) -> Array:
     return RNG.integers(0, 256, shape, np.uint8)
-
-
-def sound(every: SideBySide, folder: Path) -> None:
-    """Compare with the reference kernels, and run under sanitizers."""
-    every.check(folder)
-    program = program_of(every.model)
-    test = self_test(program, built(program, folder), random_records(program))
-    assert run_sound(program, folder, test) == 0
 
 
 def test_layers(tmp_path: Path) -> None:
