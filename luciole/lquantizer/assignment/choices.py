@@ -4,7 +4,7 @@ have it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from luciole.ir import Graph, Op, Value
@@ -84,9 +84,17 @@ def _stored_bytes(op: Op, weights: Value, bits: int) -> float:
 
 def _small_layers(graph: Graph) -> list[Op]:
     """Find the layers that are the first, the last or depthwise, and hold few weights."""
-    sizes = {op: element_count(v.dims) for op in graph.ops if (v := _weights(op)) is not None}
-    most = _SMALL * sum(sizes.values())
-    return [op for op, size in sizes.items() if size <= most and _is_delicate(op)]
+    return [
+        op for op in with_few_weights(filter(has_weights, graph.ops), _SMALL) if _is_delicate(op)
+    ]
+
+
+def with_few_weights(layers: Iterable[Op], share: float) -> list[Op]:
+    """Find the layers each of which holds at most a share of all their constant weights."""
+    constants = {op: weight_constant(op) for op in layers}
+    sizes = {op: element_count(v.dims) for op, v in constants.items() if v is not None}
+    most = share * sum(sizes.values())
+    return [op for op, size in sizes.items() if size <= most]
 
 
 def _weights(op: Op) -> Value | None:

@@ -178,7 +178,7 @@ def options_of(
     format = format_named(scheme)
     if isinstance(format, Levels):
         _refuse_others(chosen, FitOptions, f"scheme {scheme!r}")
-        return FitOptions(**{"spared": SPARED, **level_choices(scheme, format), **chosen})  # type: ignore[arg-type]  # fields
+        return _fit_options({**level_choices(scheme, format), **chosen})
     if isinstance(format, Minifloat):
         chosen = {"exponent": format.exponent, "mantissa": format.mantissa, **chosen}
     if isinstance(format, Minifloat) or scheme == MINIFLOAT:
@@ -193,9 +193,16 @@ def options_of(
         raise QuantizeError(f"method is {method!r}: {names} are possible")
     options = _METHODS[str(method)]
     _refuse_others(chosen, options, f"method {method!r}")
-    if options is FitOptions and not chosen.keys() & {"target_size", "target_drop"}:
-        chosen.setdefault("spared", SPARED)
+    if options is FitOptions:
+        return _fit_options(chosen)
     return options(**chosen)  # type: ignore[arg-type]  # the names are fields
+
+
+def _fit_options(chosen: Mapping[str, object]) -> FitOptions:
+    """Make options of the fit; layers without levels become ``SPARED`` unless a target is there."""
+    has_target = bool(chosen.keys() & {"target_size", "target_drop"})
+    usual = {} if has_target else {"spared": SPARED}
+    return FitOptions(**{**usual, **chosen})  # type: ignore[arg-type]  # the names are fields
 
 
 def _scheme_for(chosen: Container[str]) -> str:

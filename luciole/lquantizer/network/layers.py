@@ -18,6 +18,7 @@ from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.text.common import one_line
 from luciole.ir.value import Use, element_count
+from luciole.lquantizer.assignment.choices import with_few_weights
 from luciole.lquantizer.assignment.config import Choice, Config
 from luciole.lquantizer.calibration.rows import Dense
 from luciole.lquantizer.errors import QuantizeError
@@ -172,11 +173,8 @@ def find_groups(
 
 def _small_first(layers: Sequence[Op]) -> set[Op]:
     """Find the dense layers that read a network's inputs and hold a small share of its weights."""
-    sizes = {op: element_count(v.dims) for op in layers if (v := weight_constant(op)) is not None}
-    most = _SMALL * sum(sizes.values())
-    return {
-        op for op in sizes if isinstance(op, FullyConnected) and is_first(op) and sizes[op] <= most
-    }
+    small = with_few_weights(layers, _SMALL)
+    return {op for op in small if isinstance(op, FullyConnected) and is_first(op)}
 
 
 def _kinds(graph: Graph) -> dict[str, str]:
