@@ -127,8 +127,10 @@ def _has_coarse_factor(op: Mul, held: _Held, grids: Grids) -> bool:
     for name, value in op.given_operands().items():
         maker = None if value.producer is None else value.producer.op
         numbers = (held.seen or {}).get(value)
-        if maker is not None and poles_of(maker) and numbers is not None and name in affines:
-            return _kept_of_each(numbers, affines[name]) < LEAST[affines[name].dtype]
+        if maker is None or not poles_of(maker) or numbers is None or name not in affines:
+            continue
+        if _kept_of_each(numbers, affines[name]) < LEAST[affines[name].dtype]:
+            return True
     return False
 
 
