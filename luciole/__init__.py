@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from luciole.surgery import Parts, cut, extract, partition, resize, split
     from luciole.viewing import View, summary, verify, view
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 __all__ = [
     "Compiled",
