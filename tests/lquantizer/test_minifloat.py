@@ -15,6 +15,7 @@ from luciole.interpreter.records import outputs_of
 from luciole.ir import Array, Graph, Model
 from luciole.ir.analysis.weights import weights_of
 from luciole.ir.analysis.widths import bits_of
+from luciole.ir.equalization import equalized
 from luciole.ir.minifloat import Minifloat
 from luciole.ir.ops.elementwise_binary import Add, Minimum, Mul
 from luciole.ir.ops.elementwise_unary import Rsqrt, Square
@@ -24,6 +25,8 @@ from luciole.ir.ops.reduce import Mean
 from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.judging.judge import VARIANCE
 from luciole.lquantizer.judging.records import HELD_BACK, NOT_TAUGHT
+from luciole.schema.enums import ActivationFunctionType as Act
+from tests.lquantizer import rescale_support
 from tests.networks import network, random, steps
 
 SIZES = (20, 48, 4)
@@ -101,6 +104,19 @@ def test_a_power_of_two_saves_what_is_too_large_or_too_small() -> None:
         )
         errors = [np.abs(answers(m, data) - answers(wide, data)).max() for m in (plain, scaled)]
         assert errors[1] < errors[0] / 5
+
+
+def test_scaled_numbers_keep_uneven_channels() -> None:
+    data = random(9, 40, 6, 6, 3)
+    even, uneven = (rescale_support.network(Act.RELU, kind) for kind in (False, True))
+    floats = answers(even, data)
+    np.testing.assert_allclose(answers(uneven, data), floats, atol=1e-5)
+    choices: dict[str, Any] = {"exponent": 3, "mantissa": 5, "scaled": True}
+    made = [quantized(model, data, **choices) for model in (even, uneven)]
+    errors = [np.square(answers(model, data) - floats).mean() for model in made]
+    assert errors[1] < 2 * errors[0]
+    names = {value.name for value in equalized(made[1].graph)}
+    assert names == {"y1/equalized", "y2/equalized"}, "the file says which channels are divided"
 
 
 def test_a_search_takes_the_fewest_bits() -> None:

@@ -128,6 +128,8 @@ front, the same peak in between, or the same peaks on both sides."""
 
 WITHOUT_RECORDS = ("weights", "equal")
 """Rules that ask for weights alone."""
+_JUDGES = 48
+"""Records that judge rescalings, at the most."""
 _EXTENT, _NUMBERS, _MADE_UP = 16, 250_000, 512
 """Of the inputs that judge: the largest extents of images, which are cut out of the middle, the
 numbers in between that they make in all, roughly, and positions where they are made up."""
@@ -166,6 +168,11 @@ def rescale(
             apply(model.graph, pair, chosen)
             done.append((pair, chosen))
     return done
+
+
+def judging_records(records: Records) -> dict[str, Array]:
+    """Take the few of the records that judge rescalings."""
+    return {name: array[:: -(-len(array) // _JUDGES)] for name, array in records.items()}
 
 
 def rescale_again(graph: Graph, rescaled: Sequence[Rescaled]) -> list[Done]:

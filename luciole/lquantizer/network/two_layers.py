@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -51,6 +52,35 @@ class TwoLayers:
     def results(self, between: Array) -> Array:
         """Compute the second layer's results without its bias and activation: [rows, o]."""
         return _times(self.pair.back, between, self.back)
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """How what two layers read, and their weights [o, n], are rounded."""
+
+    inputs: Callable[[Array], Array]
+    front: Callable[[Array, Array], Array]
+    """Rounds the first layer's weights, given its bias [o], too."""
+    between: Callable[[Array], Array]
+    back: Callable[[Array, Array], Array]
+
+    def errors(self, pair: Pair, tried: Sequence[Floats], inputs: Array) -> list[float]:
+        """Compute the mean squared error that rounding makes of the second layer's results, for
+        each of several scales [channels] of the channels in between.
+        """
+        read = self.inputs(inputs)
+        plain = TwoLayers.of(pair, np.ones_like(tried[0]))
+        exact = plain.results(plain.between(inputs))
+        return [self._error(TwoLayers.of(pair, scales), read, exact) for scales in tried]
+
+    def _error(self, layers: TwoLayers, read: Array, exact: Array) -> float:
+        rounded = replace(
+            layers,
+            front=self.front(layers.front, layers.bias),
+            back=self.back(layers.back, np.zeros(len(layers.back), np.float32)),
+        )
+        off = rounded.results(self.between(rounded.between(read))) - exact
+        return float(np.square(off, dtype=np.float64).mean())
 
 
 def _times(op: Product, x: Array, weights: Array) -> Array:

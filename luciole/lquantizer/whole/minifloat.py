@@ -18,9 +18,11 @@ from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.judging.judge import Judge, Loss, enter_verdict
 from luciole.lquantizer.judging.metric import Metric
 from luciole.lquantizer.judging.records import NOT_TAUGHT, Judges, Split
+from luciole.lquantizer.network.even_minifloats import even_minifloats
 from luciole.lquantizer.network.float_network import float_network
 from luciole.lquantizer.network.minifloats import Chosen, Part, Spread, parts_of, same_bits, spreads
 from luciole.lquantizer.network.real import check_constants
+from luciole.lquantizer.network.rescale import note_factors
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.report import LayerReport, Report
 from luciole.lquantizer.rewrite.minifloat import to_minifloats
@@ -31,6 +33,9 @@ from luciole.lquantizer.whole.minifloat_search import (
     narrowed,
     search,
 )
+
+_JUDGED = Minifloat(4, 3)
+"""Numbers that rescalings are judged by where bits are searched later."""
 
 
 def quantize_minifloat(
@@ -55,6 +60,7 @@ def quantize_minifloat(
     warnings = _unrolled(work.graph)
     split = _split(work.graph, records, labels, options) if options.needs_data else None
     learned = None if split is None else split.learned
+    factors = _evened(work, learned, options)
     parts = parts_of(work.graph, options.layers_only)
     everywhere = partial(same_bits, parts, _spreads(work, parts, learned, options, track))
     report = Report(warnings=warnings)
@@ -65,7 +71,17 @@ def quantize_minifloat(
         judge = Judge(work, split.judges, metric)
         chosen = _searched(work, everywhere, judge, options, report, track)
     report.layers = _layers(chosen)
-    return Result(to_minifloats(work, chosen.by_value()), report)
+    made = to_minifloats(work, chosen.by_value())
+    note_factors(made.graph, factors)
+    return Result(made, report)
+
+
+def _evened(work: Model, records: Records | None, options: MinifloatOptions) -> dict[str, Array]:
+    """Rescale channels where powers of two are chosen; returns their divisors by tensors' names."""
+    if records is None or not options.scaled:
+        return {}
+    searched = options.target_drop is not None
+    return even_minifloats(work, records, _JUDGED if searched else options.numbers)
 
 
 def _spreads(

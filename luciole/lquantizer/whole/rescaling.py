@@ -25,15 +25,14 @@ from luciole.lquantizer.network.rescale import (
     Floats,
     Pair,
     factors_of,
+    judging_records,
     pairs_of,
     rescale,
     rescale_again,
 )
-from luciole.lquantizer.network.two_layers import TwoLayers
+from luciole.lquantizer.network.two_layers import Rounding
 from luciole.lquantizer.whole.integer_layers import Known
 
-_JUDGES = 48
-"""Records that judge rescalings, at the most."""
 _BYTE = 8
 """Bits of a weight from which its scale reaches the largest one."""
 
@@ -77,9 +76,9 @@ def _rescale(
         return []
     judges, batch = None, 1
     if records is not None:
-        judges = {name: array[:: -(-len(array) // _JUDGES)] for name, array in records.items()}
+        judges = judging_records(records)
         batch = min(known.batch_of(work, records), len(next(iter(judges.values()))))
-    judge = _Rounding.of(options, rounded).errors if options.rescale == "auto" else None
+    judge = _Judge.of(options, rounded).errors if options.rescale == "auto" else None
     rules = [RULES[name] for name in names]
     return rescale(work, pairs, judges, batch, rules, judge, options.seed)
 
@@ -100,14 +99,14 @@ def _rules(options: UniformOptions, *, has_records: bool) -> list[str]:
 
 
 @dataclass(frozen=True)
-class _Rounding:
+class _Judge:
     """A way of rounding a network's layers, whose effect on two of them is measured."""
 
     options: UniformOptions
     schemes: Mapping[Op, Scheme]
 
     @classmethod
-    def of(cls, options: UniformOptions, schemes: Mapping[Op, Scheme]) -> _Rounding:
+    def of(cls, options: UniformOptions, schemes: Mapping[Op, Scheme]) -> _Judge:
         """Round quickly: weights to the nearest, tensors from extreme to extreme."""
         quick = replace(options, rounding="nearest", rescale="none")
         return cls(replace(quick, per_operator=None, config=None), schemes)
@@ -117,20 +116,14 @@ class _Rounding:
         each of several scales of the channels in between.
         """
         front, back = self.schemes.get(pair.front), self.schemes.get(pair.back)
-        read = self._read(inputs, front, _tensors(front))
-        plain = TwoLayers.of(pair, np.ones_like(tried[0]))
-        exact, errors = plain.results(plain.between(inputs)), []
-        for scales in tried:
-            layers = TwoLayers.of(pair, scales)
-            rounded = replace(
-                layers,
-                front=self._weights(layers.front, layers.bias, front),
-                back=self._weights(layers.back, np.zeros(len(layers.back), np.float32), back),
-            )
-            between = self._read(rounded.between(read), back, _tensors(back) or _tensors(front))
-            off = rounded.results(between) - exact
-            errors.append(float(np.square(off, dtype=np.float64).mean()))
-        return errors
+        made = _tensors(front)
+        rounding = Rounding(
+            inputs=lambda x: self._read(x, front, made),
+            front=lambda weights, bias: self._weights(weights, bias, front),
+            between=lambda x: self._read(x, back, _tensors(back) or made),
+            back=lambda weights, bias: self._weights(weights, bias, back),
+        )
+        return rounding.errors(pair, tried, inputs)
 
     def _read(self, x: Array, reader: Scheme | None, dtype: TensorType | None) -> Array:
         """Round a tensor of a type as a layer reads it: where it stays float, records one by one

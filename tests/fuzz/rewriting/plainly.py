@@ -22,6 +22,8 @@ RECORDS = 8
 """The last records, which alone are rounded plainly; all say how far tensors reach."""
 MASK = 1e3
 """Numbers this large are masks."""
+_WIDER = 0.1
+"""The share by which grids are wider at the most, where they are moved."""
 _CLIPS = (1.0, 0.85, 0.7, 0.55, 0.4)
 """Shares of the largest weight that the highest level may be."""
 
@@ -42,16 +44,23 @@ class Floor:
         self.records = records[-RECORDS:]
         runs = [run(self.graph, record) for record in records]
         self.floats = _outputs(self.graph, runs[-RECORDS:])
-        arrays = (array for run in runs for array in run.values())
-        self.has_nan = any(a.dtype.kind == "f" and np.isnan(a).any() for a in arrays)
+        arrays = [a for run in runs for a in run.values() if a.dtype.kind == "f"]
+        self.has_nan = any(np.isnan(a).any() for a in arrays)
+        self.is_finite = all(np.isfinite(a).all() for a in arrays)
         self.limits = {
             v: _limits([run[v] for run in runs]) for v in self.graph.values if _between(v)
         }
         self._steep = {v for op in self.graph.ops for v in _steep(op)}
+        self._wider: Mapping[Value, float] = {}
 
-    def outputs(self, plain: Plain) -> list[Array]:
-        """Compute the outputs [records, ...] with every tensor rounded."""
-        weights = {op: _weights(op, plain) for op in self.graph.ops if op.quant and op.quant.weight}
+    def outputs(self, plain: Plain, seed: int | None = None) -> list[Array]:
+        """Compute the outputs [records, ...] with every tensor rounded; with a seed every grid is a
+        little wider, so that numbers fall on other sides of its steps.
+        """
+        rng = None if seed is None else np.random.default_rng(seed)
+        layers = [op for op in self.graph.ops if op.quant and op.quant.weight]
+        weights = {op: _weights(op, plain, rng) for op in layers}
+        self._wider = {value: 1 + _drawn(rng) for value in self.limits}
         runs = [self._rounded(record, plain, weights) for record in self.records]
         return _outputs(self.graph, runs)
 
@@ -95,9 +104,13 @@ class Floor:
 
     def _reach(self, value: Value, plain: Plain) -> tuple[float, float]:
         """Return how far a tensor's integers reach, equally far on both sides of 0 if asked for."""
-        low, high = self.limits[value]
+        low, high = self._widened(value)
         peak = max(-low, high)
         return (-peak, peak) if plain.symmetric and low < 0 < high else (low, high)
+
+    def _widened(self, value: Value) -> tuple[float, float]:
+        low, high = self.limits[value]
+        return low * self._wider[value], high * self._wider[value]
 
     def _read(
         self, op: Op, operands: list[Array | None], weights: Array | None, plain: Plain
@@ -109,7 +122,7 @@ class Floor:
         slot = names.index(op.quant.input)
         value, array = op.operands[slot], operands[slot]
         if plain.inputs is not None and value in self.limits and array is not None:
-            operands[slot] = evenly(array, self.limits[value], plain.inputs)
+            operands[slot] = evenly(array, self._widened(value), plain.inputs)
 
 
 def evenly(array: Array, limits: tuple[float, float], bits: int) -> Array:
@@ -133,7 +146,12 @@ def minifloat(array: Array, exponent: int, mantissa: int) -> Array:
     return np.asarray(np.clip(nearest, -largest, largest), np.float32)
 
 
-def _weights(op: Op, plain: Plain) -> Array | None:
+def _drawn(rng: np.random.Generator | None) -> float:
+    """Draw by which share a grid is wider."""
+    return 0.0 if rng is None else float(rng.uniform(0, _WIDER))
+
+
+def _weights(op: Op, plain: Plain, rng: np.random.Generator | None) -> Array | None:
     """Round a layer's weights by output channel."""
     assert op.quant is not None, "it is a layer"
     value = op.given_operands().get(op.quant.weight or "")
@@ -146,7 +164,7 @@ def _weights(op: Op, plain: Plain) -> Array | None:
         return data.astype(np.float16).astype(np.float32)
     others = tuple(a for a in range(data.ndim) if a != op.quant.axis)
     peaks = np.maximum(np.abs(data).max(others, keepdims=True), np.float32(1e-30))
-    return _levels(data, peaks, others, plain.weights)
+    return _levels(data, peaks * np.float32(1 + _drawn(rng)), others, plain.weights)
 
 
 def _levels(data: Array, peaks: Array, others: tuple[int, ...], bits: int) -> Array:
