@@ -19,7 +19,7 @@ from luciole.ir.analysis.poles import poles_of, refused_pole
 from luciole.ir.ops.activations import Relu
 from luciole.ir.ops.comparisons import Less
 from luciole.ir.ops.elementwise_binary import Add, Div, Maximum, Mul, Pow, Sub
-from luciole.ir.ops.elementwise_unary import Abs, Exp, Log, Rsqrt, Sqrt
+from luciole.ir.ops.elementwise_unary import Abs, Abs, Exp, Log, Rsqrt, Sqrt
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.reduce import Mean, Sum
 from luciole.ir.ops.select import SelectV2
@@ -181,22 +181,37 @@ def test_nothing_in_front_of_a_pole_is_nan_where_the_float_network_has_numbers()
     assert read[SelectV2] == {TensorType.FLOAT32, TensorType.BOOL}
 
 
-def test_a_layer_that_is_divided_by_keeps_floats_and_gets_integer_weights() -> None:
-    """Its results would be rounded to 0 at once."""
+def divided_by_a_layer(*, first: bool = False) -> Model:
+    """Two layers, one divided by the other, of an input or of what a ``first`` one makes."""
     b = Builder()
     x = b.graph.add_input("x", (1, 16))
+    x = b.add(Abs(layer(b, x, bias=False))) if first else x
     weights = b.constant(np.abs(random(1, 16, 16)))
     divisor = b.add(FullyConnected(x, weights, b.constant(np.full(16, 1e-3, np.float32))))
     b.graph.outputs = [b.add(Div(layer(b, x), divisor))]
-    data = np.abs(records(200, 1))
-    result = luciole.quantize(b.model, {"x": data}, scheme="int8")
+    return b.model
+
+
+def test_a_layer_that_is_divided_by_keeps_floats_and_gets_integer_weights() -> None:
+    """Its results would be rounded to 0 at once."""
+    model, data = divided_by_a_layer(), np.abs(records(200, 1))
+    result = luciole.quantize(model, {"x": data}, scheme="int8")
     content, few = to_bytes(result.model, "tflite"), np.abs(hard())
-    wanted, ours = answers(b.model, few), answers(content, few)
+    wanted, ours = answers(model, few), answers(content, few)
     assert np.isfinite(ours).all()
     assert decibels(wanted, ours) > 20
     layers = [op for op in result.model.graph.ops if isinstance(op, FullyConnected)]
     types = {(op.input.dtype, op.weights.dtype) for op in layers}
     assert (TensorType.FLOAT32, TensorType.INT8) in types
+
+
+def test_a_search_of_bits_leaves_a_layer_that_is_divided_by_in_floats() -> None:
+    model, data = divided_by_a_layer(first=True), np.abs(records(200, 1))
+    choices: dict[str, Any] = {"scheme": "mixed", "target_drop": 5.0}
+    made = luciole.quantize(model, {"x": data}, **choices).model
+    types = [op.input.dtype for op in made.graph.ops if isinstance(op, FullyConnected)]
+    assert TensorType.FLOAT32 in types
+    assert TensorType.INT8 in types
 
 
 def test_a_constant_is_divided_by_in_integers_unless_some_of_it_is_rounded_to_0() -> None:

@@ -168,19 +168,20 @@ class Trials:
 
     def network(self, schemes: Mapping[str, Scheme], weights: Mapping[str, Scheme]) -> Model:
         """Put the network together with the tensors around some operators, and the weights of some
-        layers, rounded; both by name.
+        layers, rounded; both by name. What integers would ruin stays float.
         """
         work = self.work.clone()
         graph = work.graph
-        rounded = integers_of(_named(graph, schemes))
-        layers = {op: t for op, t in _named(graph, weights).items() if has_weights(op)}
+        rounded = integers_of(self._named(graph, schemes))
+        layers = {op: t for op, t in self._named(graph, weights).items() if has_weights(op)}
         fitting = {op: rounded.get(op) or integers_of({op: t})[op] for op, t in layers.items()}
         assemble(work, rounded, fitting, self.known)
         return work
 
-
-def _named(graph: Graph, schemes: Mapping[str, Scheme]) -> dict[Op, Scheme]:
-    return {op: schemes[op.name] for op in graph.ops if op.name in schemes}
+    def _named(self, graph: Graph, schemes: Mapping[str, Scheme]) -> dict[Op, Scheme]:
+        """Find the operators that have schemes, by their names."""
+        possible = [op for op in graph.ops if self.known.why_float(op) is None]
+        return {op: schemes[op.name] for op in possible if op.name in schemes}
 
 
 def sensitivity(
