@@ -152,7 +152,7 @@ def _drawn(rng: np.random.Generator | None) -> float:
 
 
 def _weights(op: Op, plain: Plain, rng: np.random.Generator | None) -> Array | None:
-    """Round a layer's weights by output channel."""
+    """Round a layer's weights, by output channel unless they have one scale."""
     assert op.quant is not None, "it is a layer"
     value = op.given_operands().get(op.quant.weight or "")
     if value is None or value.data is None or value.dtype != TensorType.FLOAT32:
@@ -162,7 +162,7 @@ def _weights(op: Op, plain: Plain, rng: np.random.Generator | None) -> Array | N
         return minifloat(data, *plain.minifloat)
     if plain.weights == 0:
         return data.astype(np.float16).astype(np.float32)
-    others = tuple(a for a in range(data.ndim) if a != op.quant.axis)
+    others = tuple(a for a in range(data.ndim) if plain.by_tensor or a != op.quant.axis)
     peaks = np.maximum(np.abs(data).max(others, keepdims=True), np.float32(1e-30))
     return _levels(data, peaks * np.float32(1 + _drawn(rng)), others, plain.weights)
 

@@ -14,7 +14,7 @@ class Plain:
     """How finely a scheme rounds at the least: bits of weights (0: half precision), bits of all
     tensors between operators, and bits of what layers read, None where these stay float.
     ``minifloat`` are bits of exponent and mantissa of everything instead. Tensors on both sides of
-    0 may be ``symmetric``.
+    0 may be ``symmetric``, and weights have one scale ``by_tensor``.
     """
 
     weights: int = 8
@@ -22,6 +22,7 @@ class Plain:
     inputs: int | None = None
     minifloat: tuple[int, int] | None = None
     symmetric: bool = False
+    by_tensor: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Scheme:
 
 UNIFORM = {
     "int8": Plain(8, 8),
-    "uint8": Plain(8, 8),
+    "uint8": Plain(8, 8, by_tensor=True),
     "w4a8": Plain(4, 8),
     "int16x8": Plain(8, 16),
     "w4a16": Plain(4, 16),
