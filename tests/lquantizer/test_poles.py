@@ -19,7 +19,7 @@ from luciole.ir.analysis.poles import poles_of, refused_pole
 from luciole.ir.ops.activations import Relu
 from luciole.ir.ops.comparisons import Less
 from luciole.ir.ops.elementwise_binary import Add, Div, Maximum, Mul, Pow, Sub
-from luciole.ir.ops.elementwise_unary import Abs, Abs, Exp, Log, Rsqrt, Sqrt
+from luciole.ir.ops.elementwise_unary import Abs, Exp, Log, Rsqrt, Sqrt
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.reduce import Mean, Sum
 from luciole.ir.ops.select import SelectV2
