@@ -45,7 +45,7 @@ SEEDS = 40
 FEW_SEEDS = 4
 """The same where chance makes no model that runs with large tensors."""
 
-MODELS = 2
+MODELS = 1
 """Large models of a kernel that are measured."""
 
 RUNS = 4

@@ -46,9 +46,9 @@ UNPROMISED = ("one", "mixed")
 """Schemes without a floor: ONE's numbers are what they are, and answers are all that ``mixed``
 keeps.
 """
-UNSAID = ("MAX_POOL_2D", "REDUCE_MAX", "REDUCE_MIN")
+UNSAID = ("MAX_POOL_2D", "REDUCE_MAX", "REDUCE_MIN", "RESIZE_BILINEAR")
 """Operators of ONNX of which nothing says what they give of NaN; onnxruntime's do one or the
-other by the place where it stands.
+other by the place where it stands, or multiply a neighbour that has no share by 0.
 """
 _PEER = 4
 """Records that other runtimes compute."""
