@@ -6,6 +6,8 @@ from luciole.ir import Array
 from luciole.ir.ops.dynamic_update_slice import DynamicUpdateSlice, check_box, clamped
 from luciole.ir.rules import integers
 from luciole.kernels.core.registry import ANY, reference
+from luciole.kernels.portable.calls import CCall, PortableContext, portable
+from luciole.kernels.portable.moves import TYPES, update
 
 
 @reference(DynamicUpdateSlice, *ANY)
@@ -18,3 +20,9 @@ def dynamic_update_slice(
     y = x.copy()
     y[tuple(slice(b, b + n) for b, n in zip(begin, update.shape, strict=True))] = update
     return y
+
+
+@portable(DynamicUpdateSlice, *TYPES)
+def in_c(op: DynamicUpdateSlice, context: PortableContext) -> list[CCall]:
+    """Copy the operand, and the box into it."""
+    return [update(op.input, op.update, op.start_indices, op.results[0])]

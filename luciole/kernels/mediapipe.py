@@ -26,7 +26,9 @@ from luciole.kernels.jit.record import Shared
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
 from luciole.kernels.layers.floats.layer import Arrays, misfit
 from luciole.kernels.layers.geometry.windows import patches
-from luciole.kernels.transpose_conv import phases, window_sums
+from luciole.kernels.portable.calls import CCall, PortableContext, portable
+from luciole.kernels.portable.images import cut_off
+from luciole.kernels.transpose_conv import phases, spreading, window_sums
 from luciole.schema.enums import ActivationFunctionType, Padding
 
 FLOAT32 = TensorType.FLOAT32
@@ -243,3 +245,12 @@ def build(op: Convolution2DTransposeBias, context: Context) -> Built:
         return declined
     arrays = Arrays(x, filter, bias, y)
     return phases(arrays, (op.stride_height, op.stride_width), op.padding.kind, NONE)
+
+
+@portable(Convolution2DTransposeBias, FLOAT32)
+def in_c(op: Convolution2DTransposeBias, context: PortableContext) -> list[CCall]:
+    """Call the transposed convolution of floats."""
+    stride, weights = (op.stride_height, op.stride_width), context.constant(op.filter)
+    windows = spreading(op.input, op.filter, op.results[0], stride, op.padding.kind)
+    layer = cut_off(NONE) | {"weights": weights, "bias": context.constant(op.bias)}
+    return [CCall("luc_transpose_conv_float", windows | layer, (op.input,), op.results)]

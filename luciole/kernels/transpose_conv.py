@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.ir import Array, TensorType
+from luciole.ir import Array, TensorType, Value
 from luciole.ir.ops.transpose_conv import TransposeConv, check_sizes
 from luciole.ir.rules import agree, integers, padding_before
 from luciole.ir.value import element_count
@@ -202,20 +202,26 @@ def _phases(size: int, outputs: int, kernel: int, stride: int, before: int) -> A
     return Axis(size, stride * room, stride, 1, first, count, start)
 
 
-def _spreading(op: TransposeConv) -> dict[str, Field]:
+def spreading(
+    x: Value, filter: Value, y: Value, stride: tuple[int, int], padding: Padding
+) -> dict[str, Field]:
     """Write the extents of images and of the windows that they are spread to, for C."""
-    x, y, (outputs, *kernel, _) = op.out_backprop.dims, op.results[0].dims, op.filter.dims
-    stride = op.stride_h, op.stride_w
+    outputs, *kernel, channels = filter.dims
     top, left = (
-        padding_before(size, k, s, 1, op.padding)
-        for size, k, s in zip(y[1:3], kernel, stride, strict=True)
+        padding_before(size, k, s, 1, padding)
+        for size, k, s in zip(y.dims[1:3], kernel, stride, strict=True)
     )
-    held: dict[str, Field] = {"batches": x[0], "channels": x[3], "outputs": outputs}
+    held: dict[str, Field] = {"batches": x.dims[0], "channels": channels, "outputs": outputs}
     held |= {"padding_top": top, "padding_left": left}
-    pairs = {"input": x[1:3], "output": y[1:3], "kernel": kernel, "stride": stride}
+    pairs = {"input": x.dims[1:3], "output": y.dims[1:3], "kernel": kernel, "stride": stride}
     for name, (height, width) in pairs.items():
         held |= {f"{name}_height": height, f"{name}_width": width}
     return {"spreading": held}
+
+
+def _spreading(op: TransposeConv) -> dict[str, Field]:
+    strides = op.stride_h, op.stride_w
+    return spreading(op.out_backprop, op.filter, op.results[0], strides, op.padding)
 
 
 @portable(TransposeConv, TensorType.FLOAT32)

@@ -18,6 +18,7 @@ from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.cumsum import Cumsum
 from luciole.ir.ops.depth_to_space import DepthToSpace, SpaceToDepth
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
+from luciole.ir.ops.dynamic_update_slice import DynamicUpdateSlice
 from luciole.ir.ops.elementwise_binary import Add, Maximum, Minimum, Mul, SquaredDifference, Sub
 from luciole.ir.ops.embedding_lookup import EmbeddingLookup
 from luciole.ir.ops.fully_connected import FullyConnected
@@ -28,6 +29,7 @@ from luciole.ir.ops.instance_norm import InstanceNorm
 from luciole.ir.ops.l2_normalization import L2Normalization
 from luciole.ir.ops.leaky_relu import LeakyRelu
 from luciole.ir.ops.logical import LogicalAnd, LogicalNot, LogicalOr
+from luciole.ir.ops.mediapipe import Convolution2DTransposeBias, StructPadding
 from luciole.ir.ops.mirror_pad import MirrorPad
 from luciole.ir.ops.pad import Pad, PadV2
 from luciole.ir.ops.prelu import PRelu
@@ -85,6 +87,9 @@ def test_movers(tmp_path: Path) -> None:
         every.add(ResizeNearestNeighbor, [x, ints(7, 5)], (1,), half_pixel_centers=True)
         every.add(Select, [np.array([True, False]), x, x[::-1]])
         every.add(SelectV2, [CODES[:1] > 5, x, x[:, :1]])
+        for begin in (ints(0, 1, 2, 0), np.array([1, -9, 2**40, 1])):
+            every.add(DynamicUpdateSlice, [x, x[:1, 1:4, :3], begin])
+            every.add(DynamicUpdateSlice, [x, x[::-1], begin])
     every.check(tmp_path)
 
 
@@ -252,6 +257,9 @@ def test_transposed_convolutions(tmp_path: Path) -> None:
             results=[Affine(0.3, 4, 0, TensorType.INT8)],
             **places,
         )
+    for kind in (StructPadding.SAME, StructPadding.VALID):
+        strides: dict[str, Any] = {"stride_height": 2, "stride_width": 3, "padding": kind}
+        every.add(Convolution2DTransposeBias, [IMAGE, weights, bias], (1, 2), **strides)
     every.check(tmp_path, 1e-5)
 
 

@@ -51,4 +51,44 @@ static void luc_place(const struct luc_place *op, const void *x, void *y)
     }
 }
 
+struct luc_update {
+    uint32_t bytes; /* of the result */
+    uint32_t run;   /* bytes of the box that lie next to each other in both */
+    uint32_t axes;
+    const uint32_t *extents; /* [axes] of the box, the innermost first */
+    const uint32_t *steps;   /* [axes]: bytes of the result from one to the next */
+    const uint32_t *room;    /* [axes]: where the box begins at most */
+};
+
+/* Copies a tensor, and a box into it that begins at this byte. */
+static void luc_update(const struct luc_update *op, const void *x, const void *box, uint32_t first, void *y)
+{
+    struct luc_place placed = {op->run, op->axes, first, op->extents, op->steps};
+    memcpy(y, x, op->bytes);
+    luc_place(&placed, box, y);
+}
+
+/* The byte along an axis where a box begins that is moved so far that it does not reach outside. */
+static inline uint32_t luc_begun(const struct luc_update *op, uint32_t a, int64_t at)
+{
+    uint32_t room = op->room[a];
+    return (at < 0 ? 0u : at > (int64_t)room ? room : (uint32_t)at) * op->steps[a];
+}
+
+static void luc_update_int32(const struct luc_update *op, const void *x, const void *box,
+                             const int32_t *begin, void *y)
+{
+    uint32_t first = 0;
+    for (uint32_t a = 0; a < op->axes; a++) first += luc_begun(op, a, begin[op->axes - 1 - a]);
+    luc_update(op, x, box, first, y);
+}
+
+static void luc_update_int64(const struct luc_update *op, const void *x, const void *box,
+                             const int64_t *begin, void *y)
+{
+    uint32_t first = 0;
+    for (uint32_t a = 0; a < op->axes; a++) first += luc_begun(op, a, begin[op->axes - 1 - a]);
+    luc_update(op, x, box, first, y);
+}
+
 #endif

@@ -42,6 +42,32 @@ def place(x: Value, y: Value, first: Sequence[int]) -> CCall:
     return CCall("luc_place", fields, (x,), (y,))
 
 
+def update(x: Value, box: Value, begin: Value, y: Value) -> CCall:
+    """Copy a tensor, and another one into the part of it that begins where a third one says when
+    the program runs, moved so far that it does not reach outside.
+    """
+    size, extents = np.dtype(NUMPY[x.dtype]).itemsize, box.dims
+    inner = next((a for a in reversed(range(len(extents))) if extents[a] != y.dims[a]), 0)
+    axes = range(len(extents))[inner::-1]
+    fields: dict[str, Field] = {
+        "bytes": size * element_count(x.dims),
+        "run": size * element_count(box.dims[inner:]),
+        "axes": len(axes),
+        "extents": np.array([1 if a == inner else extents[a] for a in axes], np.int64),
+        "steps": np.array([size * element_count(y.dims[a + 1 :]) for a in axes], np.int64),
+        "room": np.array([y.dims[a] - extents[a] for a in axes], np.int64),
+    }
+    function = f"luc_update_{index_type(begin)}"
+    return CCall(function, fields, (x, box, begin), (y,), layout="luc_update")
+
+
+def index_type(indices: Value) -> str:
+    """Name the type of indices in functions. Raises UnsupportedError for another one."""
+    if indices.dtype not in (TensorType.INT32, TensorType.INT64):
+        raise UnsupportedError(f"{indices.name!r} is {indices.dtype.name}, not INT32 or INT64")
+    return indices.dtype.name.lower()
+
+
 def fill(y: Value, number: Array | int | float) -> CCall:
     """Set all elements of a tensor to a number."""
     element = np.asarray(number, NUMPY[y.dtype]).reshape(1).view(np.uint8)
@@ -123,12 +149,8 @@ def look_up(x: Value, indices: Value, y: Value, along: int, batch: int = 0) -> C
         "count": element_count(indices.dims[batch:]),
         "run": size * element_count(x.dims[along + 1 :]),
     }
-    if indices.dtype not in _INDICES:
-        raise UnsupportedError(f"{indices.name!r} is {indices.dtype.name}, not INT32 or INT64")
-    return CCall(_INDICES[indices.dtype], fields, (x, indices), (y,), layout="luc_look_up")
-
-
-_INDICES = {TensorType.INT32: "luc_look_up_int32", TensorType.INT64: "luc_look_up_int64"}
+    function = f"luc_look_up_{index_type(indices)}"
+    return CCall(function, fields, (x, indices), (y,), layout="luc_look_up")
 
 
 def _first(view: Array) -> int:
