@@ -8,6 +8,7 @@ from functools import partial, singledispatch
 from time import perf_counter
 
 from luciole import lquantizer
+from luciole.comparing import enter_smaller_and_closer
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
 from luciole.interpreter.compare import second_inputs
@@ -88,6 +89,8 @@ def quantized(task: Task, options: Options) -> Result:
     content = note_sizes(result, task.model)
     if task.proof:
         enter_proof(result, task.model, _judges(task, split), content, task.metric)
+        if split is not None:
+            enter_smaller_and_closer(result, task.model, split.learned, split.judges, task.metric)
     result.report.seconds = perf_counter() - begun
     return result
 

@@ -17,6 +17,7 @@ _FACES = (
     "",
     ".__main__",
     ".api",
+    ".comparing",
     ".implanting",
     ".judging",
     ".optimizing",

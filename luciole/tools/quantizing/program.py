@@ -164,6 +164,7 @@ def _finish(
     """Write the file that its bytes prove, the report and the ranges, and tell people, also how
     long it took since it was ``begun``.
     """
+    from luciole.comparing import enter_smaller_and_closer
     from luciole.files import write_file
     from luciole.ir.passes.strip_names import strip_names
 
@@ -171,6 +172,9 @@ def _finish(
         strip_names(result.model)
     judges = None if split is None else split.judges
     code = write_proved(result, model, judges, arguments.output, arguments, metric)
+    if split is not None:
+        names = arguments.strip_names
+        enter_smaller_and_closer(result, model, split.learned, split.judges, metric, strips=names)
     result.report.seconds = perf_counter() - begun
     if arguments.report:
         write_file(arguments.report, console.to_json(result.report.to_json()))
