@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Write .ci/requirements.lock, versions and hashes of everything that CI installs, and
-.ci/runtime.lock, of what luciole itself needs under each Python that setup.cfg states.
+"""Write .ci/requirements.lock, versions and hashes of everything that CI installs,
+.ci/runtime.lock, of what luciole itself needs under each Python that setup.cfg states, and
+.ci/release.lock, of what makes releases.
 
 Run it with CI's Python on CI's kind of machine (each package's hashes are those of the files which
 fit both) after requirements changed in setup.cfg, or to take up newer versions of everything.
@@ -22,6 +23,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / ".ci" / "requirements.lock"
 RUNTIME = ROOT / ".ci" / "runtime.lock"
+RELEASE = ROOT / ".ci" / "release.lock"
 HEAD = """\
 # Versions and hashes of {what}: {system}.
 # Made by: python3 .ci/lock.py
@@ -46,15 +48,20 @@ def report(*wanted: str) -> list[dict[str, Any]]:
     return found
 
 
+def pinned(*wanted: str) -> list[dict[str, Any]]:
+    """What pip would install of the lock's versions. Raises as ``report`` does."""
+    with tempfile.TemporaryDirectory() as folder:
+        pins = Path(folder, "pins")
+        pins.write_text("\n".join(re.findall(r"(?m)^\S+==\S+", LOCK.read_text())))
+        return report(*wanted, "--constraint", str(pins))
+
+
 def runtime(versions: Iterable[str]) -> list[dict[str, Any]]:
     """What luciole needs, in the lock's versions, once for each Python."""
     found = []
     with tempfile.TemporaryDirectory() as folder:
-        pins = Path(folder, "pins")
-        pins.write_text("\n".join(re.findall(r"(?m)^\S+==\S+", LOCK.read_text())))
         for version in versions:
-            other = ["--python-version", version, "--target", folder]
-            found += report(".", "--constraint", str(pins), *other)
+            found += pinned(".", "--python-version", version, "--target", folder)
     return found
 
 
@@ -82,11 +89,12 @@ def write(path: Path, what: str, python: str, packages: Sequence[dict[str, Any]]
 
 
 def main() -> int:
-    """Write both locks."""
+    """Write all locks."""
     kind, versions = platform.python_implementation(), pythons()
     python = f"{kind} {sys.version_info[0]}.{sys.version_info[1]}"
     packages = report(".[test,dev,docs]", "-r", ".ci/requirements.in")
     write(LOCK, "everything that CI installs", python, packages)
+    write(RELEASE, "what makes releases", python, pinned("-r", ".ci/release.in"))
     python = f"{kind} {', '.join(versions)}"
     write(RUNTIME, "what luciole itself needs", python, runtime(versions))
     return 0

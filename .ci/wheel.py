@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Build the sdist, which has to hold every file, and the wheel from it; install the wheel under
-each Python that setup.cfg states and this machine has, and run the demo there: sizes and accuracies
-have to be the same under all of them.
+"""Build the sdist, which has to hold every file, and the wheel from it, twice: both have to be the
+same bytes. Install the wheel under each Python that setup.cfg states and this machine has, and run
+the demo there: sizes and accuracies have to be the same under all of them.
 
 What the wheel needs is downloaded into the folder given, as .ci/runtime.lock says.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import tarfile
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 
 import lock
@@ -33,6 +35,18 @@ from setuptools.build_meta import build_sdist
 build_sdist(target)
 """
 """What builds an sdist of the working folder into the folder given."""
+
+
+RELEASED = re.compile(r"^## (\d+\.\d+\.\d+) - (\d{4}-\d\d-\d\d)$", re.M)
+"""The headings of CHANGELOG's releases: version and date."""
+
+
+def epoch() -> str:
+    """SOURCE_DATE_EPOCH, the time of all packed files: the start of the newest release's day."""
+    found = RELEASED.search((lock.ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
+    if found is None:
+        raise ValueError("CHANGELOG.md has no heading such as ## 1.0.0 - 2026-11-28")
+    return str(int(datetime.fromisoformat(found[2]).replace(tzinfo=UTC).timestamp()))
 
 
 def run(*command: str | Path, cwd: Path | None = None, cache: Path | None = None) -> str:
@@ -85,11 +99,24 @@ def build_sdist(folder: Path, target: Path) -> Path:
 
 
 def build_wheel(folder: Path, target: Path) -> Path:
-    """The wheel, from the sdist and from no index."""
+    """The wheel, from the sdist beside it and from no index."""
+    target.mkdir()
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index"]
     run(*command, "--find-links", folder, "--wheel-dir", target, build_sdist(folder, target))
     (wheel,) = target.glob("luciole-*.whl")
     return wheel
+
+
+def build_twice(folder: Path, target: Path) -> list[Path]:
+    """The wheel and the sdist. Raises ValueError where a second build gives other bytes."""
+    os.environ["SOURCE_DATE_EPOCH"] = epoch()
+    os.umask(0o022)
+    wheels = [build_wheel(folder, target / name) for name in ("first", "second")]
+    builds = [sorted(wheel.parent.glob("luciole-*")) for wheel in wheels]
+    for one, other in zip(*builds, strict=True):
+        if one.read_bytes() != other.read_bytes():
+            raise ValueError(f"two builds of {one.name} differ")
+    return builds[0]
 
 
 def demo(program: str, wheel: Path, folder: Path) -> str:
@@ -108,7 +135,7 @@ def tables(folder: Path) -> dict[str, str]:
     """The demo's table under each Python that is here, two at a time."""
     found = {version: program for version in lock.pythons() if (program := find(version))}
     with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(2) as pool:
-        wheel = build_wheel(folder, Path(place))
+        wheel, _ = build_twice(folder, Path(place))
         for version in found:
             fetch(version, folder)
         printed = pool.map(lambda program: demo(program, wheel, folder), found.values())
@@ -121,7 +148,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("folder", type=Path, help="wheels, setuptools among them")
     try:
         results = tables(parser.parse_args(arguments).folder)
-    except (subprocess.CalledProcessError, FileNotFoundError) as error:
+    except (subprocess.CalledProcessError, FileNotFoundError, ValueError) as error:
         print(f"wheel: {error}\n{getattr(error, 'stderr', '')}", file=sys.stderr)
         return 1
     for version in lock.pythons():

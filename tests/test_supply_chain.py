@@ -21,6 +21,7 @@ ROOT = Path(__file__).parent.parent
 BUNDLED = ROOT / "luciole" / "demo_data"
 LOCK = (ROOT / ".ci" / "requirements.lock").read_text()
 RUNTIME = (ROOT / ".ci" / "runtime.lock").read_text()
+RELEASE = (ROOT / ".ci" / "release.lock").read_text()
 CONFIG = configparser.ConfigParser()
 CONFIG.read(ROOT / "setup.cfg")
 BOUNDED = ("llvmlite", "numba")
@@ -97,7 +98,7 @@ def test_the_runtime_lock_has_what_luciole_needs_for_each_python_in_the_lock_s_v
     assert numpy.count("sha256") == head.count("3.")
 
 
-@pytest.mark.parametrize("text", [LOCK, RUNTIME])
+@pytest.mark.parametrize("text", [LOCK, RUNTIME, RELEASE])
 def test_every_package_of_a_lock_has_hashes_and_none_an_address(text: str) -> None:
     package = re.compile(r"[a-z0-9-]+==[\w.]+( \\\n {4}--hash=sha256:[0-9a-f]{64})+\n")
     lines = re.sub(r"(?m)^#.*\n", "", text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -55,7 +56,12 @@ GENERATED: dict[str, Callable[[], dict[str, str]]] = {
 
 
 def on_config(config: MkDocsConfig) -> None:
-    """Name generated pages in the navigation, behind the page that lists them."""
+    """Link to the sources, where they have an address, and name generated pages in the navigation,
+    behind the page that lists them.
+    """
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg", encoding="utf-8")
+    config.repo_url = setup["addresses"]["sources"] or None
     for folder, pages in GENERATED.items():
         for listed in _lists(config.nav):
             if f"{folder}/index.md" in listed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from luciole.schema.errors import ChoiceError, FormatError, LucioleError
@@ -57,7 +58,24 @@ class UnsupportedError(LucioleError, NotImplementedError):
 
 
 def missing_extra(need: str, extra: str) -> LucioleError:
-    """Make the error where an extra's packages are missing, with the command that installs them:
-    from the sources, as long as there is no release.
+    """Make the error where an extra's packages are missing, with the command that installs them."""
+    return LucioleError(f"{need}: pip install {_source_of(extra)}")
+
+
+def _source_of(extra: str) -> str:
+    """Return the place that pip installs an extra from: the index, the wheel or the sources that
+    luciole came from.
     """
-    return LucioleError(f'{need}: pip install ".[{extra}]" in the folder of luciole\'s sources')
+    from importlib import metadata  # an error alone pays for the import
+
+    sources = f'".[{extra}]" in the folder of luciole\'s sources'
+    try:
+        installed = metadata.distribution("luciole")
+    except metadata.PackageNotFoundError:
+        return sources
+    if installed.metadata["Download-URL"]:
+        return f'"luciole[{extra}]"'
+    origin = json.loads(installed.read_text("direct_url.json") or "{}")
+    if "archive_info" not in origin:
+        return sources
+    return f'"luciole[{extra}] @ {printable(origin["url"])}"'
