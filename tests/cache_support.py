@@ -7,7 +7,8 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -61,10 +62,15 @@ def plant(root: Path) -> Path:
     """Put a whole and well-formed file below a cache's root that adds 1000 where 3 is wanted; the
     path of the file.
     """
+    return plant_as(objects._cpu(), root)
+
+
+def plant_as(processor: str, root: Path) -> Path:
+    """Plant such a file for a processor, as LLVM is told of it."""
     folder = root / "kernels" / cache_version()
     folder.mkdir(mode=0o700, parents=True)
-    file = folder / objects._file_name(adding(3).name)
-    file.write_bytes(objects._packed(file.name, *adding(1000).compile()))
+    file = folder / objects._file_name(adding(3).name, processor)
+    file.write_bytes(objects.packed(file.name, *adding(1000).compile()))
     file.chmod(0o600)
     return file
 
@@ -75,9 +81,21 @@ def give(path: Path, user: int) -> None:
         os.chown(inner, user, user, follow_symlinks=False)
 
 
+@contextmanager
+def public_folder() -> Iterator[Path]:
+    """A folder that every user may look into, with a home of SOMEBODY's."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        (folder / "home").mkdir(mode=0o700)
+        give(folder / "home", SOMEBODY)
+        yield folder
+
+
 AS_USER = """
 import json, os, sys, tempfile
 sys.path.insert(0, sys.argv[1])
+from luciole.kernels.jit.ahead import ahead_folders
 from luciole.kernels.jit.cache import kernel_cache
 from tests.cache_support import outcome
 outcome()  # reads whatever modules another user may not
@@ -89,6 +107,7 @@ for name, value in environment.items():
     os.environ.pop(name, None) if value is None else os.environ.update({name: value})
 tempfile.tempdir = None
 kernel_cache.cache_clear()
+ahead_folders.cache_clear()
 print(json.dumps([outcome(), str(kernel_cache().folder or "")]))
 """
 

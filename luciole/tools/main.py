@@ -39,6 +39,7 @@ PROGRAMS = {
         "bench", "time a model, operator by operator, beside other runtimes (also: circle-bench)"
     ),
     "warmup": Program("warmup", "compile kernels ahead of time and say where they are kept"),
+    "cache": Program("cache", "where compiled kernels are kept, and archives of them"),
     "import": Program("import_model", "turn a model of one format into a file of another"),
     "dump": Program("dump", "print everything a model file holds (also: circle-dump)"),
     "view": Program(

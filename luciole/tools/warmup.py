@@ -41,11 +41,7 @@ def _run(arguments: argparse.Namespace) -> int:
         raise LucioleError(cache.complaint)
     before = cache.compiled
     models = [load(path) for path in arguments.models] or list(usual_models())
-    with console.tracked(arguments.json) as track:
-        advance = track("compiling", len(models))
-        for model in models:
-            compile_kernels(model)
-            advance(1)
+    compile_all(models, arguments.json)
     kernels, size = cache.contents()
     figures = {
         "folder": str(cache.folder),
@@ -66,6 +62,15 @@ def _print(figures: dict[str, Any], as_json: bool) -> None:
     size = console.size_text(figures["bytes"])
     console.show(f"compiled  {figures['compiled']} kernels in {figures['seconds']:.1f} s")
     console.show(f"cache     {figures['kernels']} kernels, {size}, in {figures['folder']}")
+
+
+def compile_all(models: Sequence[Model], quiet: bool) -> None:
+    """Compile the kernels of models, and draw a bar unless it is ``quiet``."""
+    with console.tracked(quiet) as track:
+        advance = track("compiling", len(models))
+        for model in models:
+            compile_kernels(model)
+            advance(1)
 
 
 def compile_kernels(model: Model) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from luciole.kernels.jit.processor import dot_products
+from luciole.kernels.jit.arm import dot_products
 from tests.boards.firmware import AARCH64, SECONDS
 from tests.kernels.arm_layers import layers
 from tests.kernels.arm_target import TRIPLE

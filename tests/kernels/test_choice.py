@@ -67,7 +67,7 @@ def test_features_stand_behind_a_level() -> None:
 @pytest.mark.parametrize(
     ("text", "machine", "sentence"),
     [
-        ("x86-64v3", "x86_64", "x86-64, x86-64-v2, x86-64-v3, x86-64-v4 are possible"),
+        ("x86-64v3", "x86_64", "x86-64, x86-64-v2, x86-64-v3, x86-64-v4, armv8-a are possible"),
         ("x86-64-v3,avx512f", "x86_64", "are possible, with features behind them"),
         ("x86-64-v4,+amx", "x86_64", "this machine has no amx"),
         ("x86-64-v3", "aarch64", "this machine is aarch64, no x86-64"),

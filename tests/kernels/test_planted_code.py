@@ -26,6 +26,7 @@ from tests.cache_support import (
     needs_root,
     outcome,
     plant,
+    public_folder,
     run,
 )
 
@@ -325,12 +326,7 @@ def test_a_file_that_may_be_somebody_else_s_is_replaced(
 
 @pytest.fixture
 def public() -> Iterator[Path]:
-    """A folder that every user may look into, with a home of SOMEBODY's."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        (folder / "home").mkdir(mode=0o700)
-        give(folder / "home", SOMEBODY)
+    with public_folder() as folder:
         yield folder
 
 

@@ -50,6 +50,9 @@ class KernelCache:
     compiled: int = 0
     """How many functions this process had to compile."""
 
+    written: bool = False
+    """Whether this process has tried to write."""
+
     def read(self, name: str) -> bytes:
         """Read a file, empty where there is none or somebody else may have written it."""
         with suppress(OSError):
@@ -62,20 +65,23 @@ class KernelCache:
         told once why kernels are compiled anew.
         """
         was_told = bool(self.fault and self.compiled)
-        if self.folder is not None:
-            self._write(self.folder, name, content)
+        self.put(name, content)
         self.compiled += 1
         if self.fault and not was_told:
             logging.getLogger("luciole").warning("luciole: %s", self.complaint)
 
-    def _write(self, folder: Path, name: str, content: bytes) -> None:
-        if not self.compiled and not self.fault:  # what stands beside a private folder is not ours
-            _remove_unfinished(folder)
-            _remove_versions(folder)
+    def put(self, name: str, content: bytes) -> None:
+        """Write a file as ``write`` does; where that fails, ``fault`` says why."""
+        if self.folder is None:
+            return
+        if not self.written and not self.fault:  # what stands beside a private folder is not ours
+            _remove_unfinished(self.folder)
+            _remove_versions(self.folder)
+        self.written = True
         try:
-            _write_whole(folder / name, content)
+            _write_whole(self.folder / name, content)
         except OSError as error:
-            self.fault = self.fault or f"{str(folder)!r}: {error.strerror}"
+            self.fault = self.fault or f"{str(self.folder)!r}: {error.strerror}"
 
     @property
     def complaint(self) -> str:
@@ -85,9 +91,13 @@ class KernelCache:
             "LUCIOLE_CACHE may name another folder"
         )
 
+    def names(self) -> list[str]:
+        """Return the names of the files that are kept."""
+        return sorted(path.name for path in self.folder.glob("*.o")) if self.folder else []
+
     def contents(self) -> tuple[int, int]:
         """Count the functions that are kept, and their bytes."""
-        files = list(self.folder.glob("*.o")) if self.folder else []
+        files = [self.folder / name for name in self.names()] if self.folder else []
         return len(files), sum(file.stat().st_size for file in files)
 
 
@@ -152,7 +162,7 @@ def kernel_cache() -> KernelCache:
         folder = _wanted_root() / "kernels" / cache_version()
         trust.make_folder(folder)
     except (trust.UntrustedError, OSError) as error:
-        return KernelCache(_private_folder(), _text(error))
+        return KernelCache(_private_folder(), trust.text_of(error))
     _mark_used(folder)
     return KernelCache(folder)
 
@@ -167,12 +177,6 @@ def _wanted_root() -> Path:
     if home is None:
         raise trust.UntrustedError("there is no home")
     return home / ".cache" / "luciole"
-
-
-def _text(error: trust.UntrustedError | OSError) -> str:
-    if isinstance(error, OSError):
-        return f"{str(error.filename)!r}: {error.strerror}"
-    return str(error)
 
 
 def _private_folder() -> Path | None:

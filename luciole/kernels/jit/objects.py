@@ -10,35 +10,58 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from luciole.kernels.jit.ahead import ahead_folders
 from luciole.kernels.jit.cache import cache_version, digest, kernel_cache
+from luciole.kernels.jit.classes import fitting
 
 Compile = Callable[[], tuple[str, bytes]]
 """Gives a function's name and the object file that holds it."""
+
+used: set[str] = set()
+"""Files of the cache that hold what this process has loaded."""
 
 _engines: list[Any] = []
 """Engines that own the loaded code, for good: somebody may hold an address."""
 
 
 def cached(name: str) -> int | None:
-    """Return the address of a function that was compiled before, None where none was."""
-    file = _file_name(name)
-    unpacked = _unpacked(file, kernel_cache().read(file))
-    return None if unpacked is None else _load(*unpacked)
+    """Return the address of a function that was compiled before, None where none was: for this
+    processor, else for a class that it belongs to.
+    """
+    for cpu in (_cpu(), *fitting()):
+        file = _file_name(name, cpu)
+        whole = whole_file(file)
+        if whole is not None:
+            used.add(file)
+            return _load(*whole)
+    return None
 
 
 def keep(name: str, symbol: str, code: bytes) -> int:
     """Put a compiled function into the cache and load it; returns its address."""
-    file = _file_name(name)
-    kernel_cache().write(file, _packed(file, symbol, code))
+    file = _file_name(name, _cpu())
+    kernel_cache().write(file, packed(file, symbol, code))
+    used.add(file)
     return _load(symbol, code)
 
 
-def _packed(file: str, symbol: str, code: bytes) -> bytes:
+def whole_file(file: str) -> tuple[str, bytes] | None:
+    """Find a file of the cache, or one that was made ahead, and split it into a function's name and
+    its object file; None where there is none that is whole.
+    """
+    for read in (kernel_cache().read, *(folder.read for folder in ahead_folders())):
+        whole = unpacked(file, read(file))
+        if whole is not None:
+            return whole
+    return None
+
+
+def packed(file: str, symbol: str, code: bytes) -> bytes:
     """Join a function's name and its object file to the content of a file of the cache."""
     return f"{symbol} {_seal(file, symbol, code)}\n".encode() + code
 
 
-def _unpacked(file: str, content: bytes) -> tuple[str, bytes] | None:
+def unpacked(file: str, content: bytes) -> tuple[str, bytes] | None:
     """Split a file's content into a function's name and its object file; None where they are
     damaged or another file's.
     """
@@ -73,9 +96,9 @@ def _machine() -> Any:
     return target.create_target_machine(codemodel="jitdefault", jit=True)
 
 
-def _file_name(name: str) -> str:
+def _file_name(name: str, cpu: str) -> str:
     readable = "".join(c if c.isalnum() else "-" for c in name.removeprefix("luciole.kernels."))
-    return f"{readable[:60]}-{digest(f'{name} {_cpu()}'.encode())}.o"
+    return f"{readable[:60]}-{digest(f'{name} {cpu}'.encode())}.o"
 
 
 @functools.cache

@@ -7,24 +7,20 @@ import os
 
 import llvmlite.binding as llvm
 
+from luciole.kernels.jit.arm import dot_products, is_arm
 from luciole.kernels.jit.choice import choose
 
 choose()
 
-_DOT = """
-define i32 @{extend}(<16 x i8> %x, <16 x i8> %y) {{
-  %a = {extend} <16 x i8> %x to <16 x i32>
-  %b = sext <16 x i8> %y to <16 x i32>
-  %products = mul <16 x i32> %a, %b
-  %sum = call i32 @llvm.vector.reduce.add.v16i32(<16 x i32> %products)
-  ret i32 %sum
-}}
-declare i32 @llvm.vector.reduce.add.v16i32(<16 x i32>)
+DECISIVE = frozenset(
+    {
+        *("avx2", "avx512f", "avx512bw", "avx512vbmi", "avx512vbmi2", "avx512vnni"),
+        *("avx512vpopcntdq", "gfni", "dotprod", "i8mm", "znver5"),
+    }
+)
+"""What kernels and their plans depend on, beside what LLVM itself makes of a processor: extensions,
+and one processor, which counts bits twice as fast as others.
 """
-"""A sum of products of bytes, in words of LLVM's."""
-
-_DOTS = {"dotprod": ("sext", "\tsdot\t"), "i8mm": ("zext", "\tusdot\t")}
-"""Extensions of Arm's, how their dot products see the first bytes, and their instructions."""
 
 
 @functools.cache
@@ -36,34 +32,39 @@ def features() -> frozenset[str]:
     chosen = os.environ.get("NUMBA_CPU_FEATURES", "" if generic else None)
     listed = llvm.get_host_cpu_features().flatten() if chosen is None else chosen
     named = frozenset(word[1:] for word in listed.split(",") if word.startswith("+"))
-    triple = llvm.get_process_triple()
-    is_arm = triple.startswith(("aarch64", "arm64"))
-    return named | dot_products(triple, name(), listed) if is_arm else named
+    if not is_arm():
+        return named
+    return named | dot_products(llvm.get_process_triple(), name(), listed)
 
 
-def dot_products(triple: str, processor: str, listed: str) -> frozenset[str]:
-    """Return which of ``dotprod`` and ``i8mm`` LLVM has instructions of when it compiles for a
-    64-bit Arm processor with the features ``listed``.
-
-    LLVM does not name them among the features of a machine with Linux, but takes them from the
-    processor's name. Code for one without them cannot be made, so LLVM itself is asked: by a sum
-    that it writes in any case.
+def decisions(features: frozenset[str], processor: str) -> frozenset[str]:
+    """Return which of ``DECISIVE`` hold for a processor of LLVM's name and features. GFNI is used
+    on 512 bits alone.
     """
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
-    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=processor, features=listed)
-    written = {
-        feature: machine.emit_assembly(llvm.parse_assembly(_DOT.format(extend=extend)))
-        for feature, (extend, _) in _DOTS.items()
-    }
-    return frozenset(f for f, (_, instruction) in _DOTS.items() if instruction in written[f])
+    wide = "avx512f" in features
+    return frozenset(f for f in DECISIVE & (features | {processor}) if wide or f != "gfni")
+
+
+@functools.cache
+def _own_decisions() -> frozenset[str]:
+    return decisions(features(), name())
+
+
+def has(*names: str) -> bool:
+    """Return whether all of the names, some of ``DECISIVE``, hold for the machine: kernels and
+    plans ask for nothing else of a processor, so that machines with the same answers can share
+    machine code. Raises KeyError for others.
+    """
+    if not DECISIVE.issuperset(names):
+        raise KeyError(*names)
+    return _own_decisions().issuperset(names)
 
 
 def vector_registers() -> int:
     """Return how many vectors of 16 floats the machine keeps in registers: 32 with AVX-512, else 8
     (16 registers of 8 floats, or 32 of 4).
     """
-    return 32 if "avx512f" in features() else 8
+    return 32 if has("avx512f") else 8
 
 
 def name() -> str:

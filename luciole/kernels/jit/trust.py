@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,6 +24,13 @@ from luciole.ir import LucioleError
 
 class UntrustedError(LucioleError):
     """A folder that others can change, or whose owner cannot be told."""
+
+
+def text_of(error: UntrustedError | OSError) -> str:
+    """Return the reason why a folder is not used, in a few words."""
+    if isinstance(error, OSError):
+        return f"{str(error.filename)!r}: {error.strerror}"
+    return str(error)
 
 
 def home() -> Path | None:
@@ -46,13 +53,27 @@ def make_folder(folder: Path) -> None:
     Raises UntrustedError for the first that is there and not safe, before anything is made below
     it, and OSError.
     """
+    _walk(folder, _make)
+
+
+def _make(path: Path) -> None:
+    if not os.path.lexists(path):
+        with suppress(FileExistsError):  # another process was faster
+            path.mkdir(mode=0o700)
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder that others can have changed, as ``make_folder`` does, and make none."""
+    _walk(folder, lambda _: None)
+
+
+def _walk(folder: Path, visit: Callable[[Path], None]) -> None:
+    """Go down to a folder: visit each on the way, and refuse the first that is not safe."""
     refuse_mixed_rights()
     top, *below = _from_the_top(folder)
     _refuse_unless_safe(top, top.stat(), above=True)
     for path in below:
-        if not os.path.lexists(path):
-            with suppress(FileExistsError):  # another process was faster
-                path.mkdir(mode=0o700)
+        visit(path)
         _refuse_unless_safe(path, path.lstat(), above=path != folder)
 
 

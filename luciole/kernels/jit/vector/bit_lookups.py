@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array
 from luciole.kernels.jit.emits import Address, Builder, Int64, UInt32, Value, emits
-from luciole.kernels.jit.processor import features
+from luciole.kernels.jit.processor import has
 from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vector.vectors import (
     I32,
@@ -32,7 +32,7 @@ from luciole.kernels.jit.vector.vectors import (
     wide_shuffle,
 )
 
-LOOKS_UP = "avx2" in features() and "avx512bw" not in features()
+LOOKS_UP = has("avx2") and not has("avx512bw")
 """Whether the machine counts best by lookups."""
 
 SHIFTS = (0, 8, 16, 24, 4, 12, 20, 28)

@@ -22,7 +22,7 @@ from luciole.kernels.jit.emits import (
     emits,
     types,
 )
-from luciole.kernels.jit.processor import features
+from luciole.kernels.jit.processor import has
 from luciole.kernels.jit.vector.bit_lookups import LOOKS_UP, WORD_BYTES, look_up, widened
 from luciole.kernels.jit.vector.vectors import (
     FLOATS,
@@ -44,7 +44,7 @@ from luciole.kernels.jit.vector.vectors import (
     splat,
 )
 
-BYTEWISE = "avx512vpopcntdq" not in features()
+BYTEWISE = not has("avx512vpopcntdq")
 """Whether bits are counted in bytes, because no instruction counts those of 32."""
 
 MOST_WORDS = 255 // (32 if LOOKS_UP else 8)

@@ -26,7 +26,7 @@ from luciole.kernels.jit.emits import (
     emits,
     types,
 )
-from luciole.kernels.jit.processor import features, name
+from luciole.kernels.jit.processor import has
 from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vector.bit_matrices import by_product, by_swaps
 from luciole.kernels.jit.vector.vectors import (
@@ -49,10 +49,10 @@ from luciole.kernels.jit.vector.vectors import (
     wide_shuffle,
 )
 
-WIDE = {"avx512f", "avx512bw", "avx512vbmi2", "gfni"} <= features()
+WIDE = has("avx512f", "avx512bw", "avx512vbmi2", "gfni")
 """Whether rows have 512 bits: an adder is two instructions then, and bits are turned by one."""
 
-SLOW_COUNTS = name() != "znver5"
+SLOW_COUNTS = not has("znver5")
 """Whether bits are counted at half the rate of additions or less: of the machines with 512 bits Zen
 5 alone counts 2 vectors of bits a cycle.
 """

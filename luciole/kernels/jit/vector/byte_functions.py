@@ -6,7 +6,7 @@ from llvmlite import ir
 from numba.core import cgutils
 
 from luciole.kernels.jit.emits import Address, Builder, Int64, Literal, Truth, Value, emits
-from luciole.kernels.jit.processor import features
+from luciole.kernels.jit.processor import has
 from luciole.kernels.jit.record import Record
 from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vector.bytes import LONGS, MANY, Vector, in_all
@@ -28,7 +28,7 @@ from luciole.kernels.jit.vector.vectors import (
     wide_splat,
 )
 
-LOOKS_UP_MANY = "avx512vbmi" in features()
+LOOKS_UP_MANY = has("avx512vbmi")
 """Whether the machine looks up 64 bytes at once."""
 
 

@@ -22,7 +22,7 @@ from luciole.kernels.jit.emits import (
     Value,
     emits,
 )
-from luciole.kernels.jit.processor import features
+from luciole.kernels.jit.processor import has
 from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vector.masked import lanes_before, load_first_bytes, store_first_bytes
 from luciole.kernels.jit.vector.pixels import Places, add_words, behind, repeated
@@ -118,7 +118,7 @@ def add_line_dots(
     return gather(builder, sums)
 
 
-PAIRS = "avx2" in features() and "avx512vnni" not in features()
+PAIRS = has("avx2") and not has("avx512vnni")
 """Whether products are added in pairs, of which 16 bit weights are made on the way."""
 
 PAIRED_VECTORS = 5
@@ -150,11 +150,11 @@ def add_centred_dots(
 
 def _adding() -> Callable[[Builder, Value, Value, Value], Value]:
     """Return the function that adds four products to each lane on this machine."""
-    if "avx512vnni" in features():
+    if has("avx512vnni"):
         return _with_vnni
-    if "i8mm" in features():
+    if has("i8mm"):
         return _with_usdot
-    if "dotprod" in features():
+    if has("dotprod"):
         return _with_sdot
     return _with_pairs if PAIRS else _with_products
 

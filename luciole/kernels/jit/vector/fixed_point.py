@@ -10,7 +10,7 @@ from llvmlite import ir
 from numba.core import cgutils
 
 from luciole.kernels.jit.emits import Address, Builder, Form, Int64, Literal, Value, emits
-from luciole.kernels.jit.processor import features
+from luciole.kernels.jit.processor import has
 from luciole.kernels.jit.record import Record
 from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vector.masked import store_first_bytes
@@ -271,13 +271,13 @@ def _halved(builder: Builder, a: Value, b: Value, name: str, narrow: Form) -> Va
     """
     lanes = a.type.count
     result = ir.VectorType(narrow, 2 * lanes)
-    if "avx512bw" in features():
+    if has("avx512bw"):
         kind = ir.FunctionType(result, [a.type, b.type])
         function = cgutils.get_or_insert_function(
             builder.module, kind, f"llvm.x86.avx512.{name}.512"
         )
         return builder.call(function, [a, b])
-    if "avx2" in features():
+    if has("avx2"):
         return by_halves(builder, name, result, a, b)
     part = lanes // 4
     order = [

@@ -10,7 +10,7 @@ from numba.core import cgutils
 
 from luciole.kernels.formulas.algebra import ROUNDING, NamedFunction, Number
 from luciole.kernels.jit.emits import Builder, Value
-from luciole.kernels.jit.processor import features
+from luciole.kernels.jit.processor import has
 from luciole.kernels.jit.vector.vectors import FLOATS, FMA, INTS, LANES, of_llvm
 
 MANTISSA = 23
@@ -139,7 +139,7 @@ def _integers(number: int) -> Value:
     return ir.Constant(INTS, [number] * LANES)
 
 
-SCALES = "avx512f" in features()
+SCALES = has("avx512f")
 """Whether the machine has ``_scaled``."""
 
 

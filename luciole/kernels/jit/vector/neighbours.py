@@ -6,7 +6,7 @@ from llvmlite import ir
 from numba.core import cgutils
 
 from luciole.kernels.jit.emits import Address, Builder, Float32, Form, Int64, Literal, Value, emits
-from luciole.kernels.jit.processor import features
+from luciole.kernels.jit.processor import has
 from luciole.kernels.jit.vector.bytes import in_all
 from luciole.kernels.jit.vector.short_pairs import pair_in_all, pair_products, widened_pairs
 from luciole.kernels.jit.vector.vectors import (
@@ -124,7 +124,7 @@ def _pieces(count: int) -> list[tuple[int, int]]:
 
 def _narrowed(builder: Builder, steps: Value, *, signed: bool) -> Value:
     """Narrow int32 that fit into bytes."""
-    if "avx2" not in features() or "avx512f" in features():
+    if not has("avx2") or has("avx512f"):
         return builder.trunc(steps, BYTES)
     lower, upper = (
         wide_shuffle(builder, steps, steps, list(range(first, first + LANES // 2)))

@@ -8,7 +8,7 @@ from llvmlite import ir
 from numba.core import cgutils
 
 from luciole.kernels.jit.emits import Builder, Value
-from luciole.kernels.jit.processor import features
+from luciole.kernels.jit.processor import has
 from luciole.kernels.jit.vector.vectors import (
     I32,
     INTS,
@@ -37,11 +37,11 @@ def _zipped(first: int) -> list[int]:
 
 def pair_products(builder: Builder, a: Value, b: Value) -> Value:
     """Multiply 32 int16 by 32 others, and add the products of each lane's two: ``vpmaddwd``."""
-    if "avx512bw" in features():
+    if has("avx512bw"):
         kind = ir.FunctionType(INTS, [SHORT_PAIRS, SHORT_PAIRS])
         name = "llvm.x86.avx512.pmaddw.d.512"
         return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [a, b])
-    if "avx2" in features():
+    if has("avx2"):
         return by_halves(builder, "pmadd.wd", INTS, a, b)
     products = []
     for first in (0, 1):

@@ -10,7 +10,7 @@ from llvmlite import ir
 from numba.core import cgutils
 
 from luciole.kernels.jit.emits import Address, Builder, Int64, Literal, Value, emits, types
-from luciole.kernels.jit.processor import features
+from luciole.kernels.jit.processor import has
 from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vector.bytes import Vector
 from luciole.kernels.jit.vector.fixed_point import exactly_rounded, long_products, upper_halves
@@ -72,11 +72,11 @@ def with_pairs(builder: Builder, sums: Value, x: Value, weights: Value) -> Value
     """Add to sums of int32 the products of two int16 in each lane: ``vpmaddwd``, or ``vpdpwssd``
     where the machine has it.
     """
-    if "avx512vnni" in features():
+    if has("avx512vnni"):
         return of_llvm(builder, "llvm.x86.avx512.vpdpwssd.512", sums, x, weights)
-    if "avx512bw" in features():
+    if has("avx512bw"):
         return builder.add(sums, _pair_sums(builder, x, weights, "avx512.pmaddw.d.512"))
-    if "avx2" in features():
+    if has("avx2"):
         low, high = (
             _pair_sums(builder, _part(builder, x, k), _part(builder, weights, k), "avx2.pmadd.wd")
             for k in (0, 1)

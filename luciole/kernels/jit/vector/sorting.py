@@ -6,12 +6,12 @@ from llvmlite import ir
 from numba.core import cgutils
 
 from luciole.kernels.jit.emits import Address, Builder, Int64, Value, emits
-from luciole.kernels.jit.processor import features
+from luciole.kernels.jit.processor import has
 from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vector.quantizing import WordFloats, word
 from luciole.kernels.jit.vector.vectors import I32, LANES, Vectors, load, store, wide_splat
 
-COMPRESSES = {"avx512bw", "avx512vbmi2"} <= features()
+COMPRESSES = has("avx512bw", "avx512vbmi2")
 """Whether the machine moves chosen integers of 16 bits next to each other: ``vpcompressw``."""
 
 _I8, _I16 = ir.IntType(8), ir.IntType(16)
