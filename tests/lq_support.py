@@ -152,7 +152,7 @@ def check_parts(model: Model, x: Array, threads: int) -> None:
     step = plan.steps[0].native
     assert step is not None
     assert step.split is not None
-    parts = step.split(threads)
+    (parts,) = step.split(threads)
     assert len(parts) == threads
     result[...] = np.nan
     for done, part in enumerate(parts, 1):

@@ -13,7 +13,7 @@ from luciole.ir.rules import settled
 from luciole.kernels import jit
 from luciole.kernels.core import registry
 from luciole.kernels.core.allocation import chosen
-from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.contract import Context, NativeStep, Stage
 from tests.guard.memory import Guard
 from tests.support import one_op, run_reference
 
@@ -54,6 +54,11 @@ def run_steps(step: NativeStep, records: Sequence[Array]) -> None:
     jit.caller(np.array(rows, np.int64).reshape(-1, 2))()
 
 
+def in_turn(stages: Sequence[Stage]) -> list[Array]:
+    """List the records of stages for one thread: those of a stage in any order."""
+    return [record for stage in stages for record in reversed(stage)]
+
+
 def run_compiled(
     cls: type[Op], operands: Sequence[Array | None], constant: Sequence[int] = (), **attributes: Any
 ) -> tuple[Array, ...]:
@@ -66,11 +71,11 @@ def run_compiled(
     assert step is not None, f"{op} declines"
     run_steps(step, [step.record])
     whole = tuple(result.copy() for result in context.results)
-    parts = step.split(3) if step.split else ()
-    if parts:
+    stages = step.split(3) if step.split else ()
+    if stages:
         for result in context.results:
             result.reshape(-1).view(np.uint8)[:] = 0xFF
-        run_steps(step, parts)
+        run_steps(step, in_turn(stages))
         for result, before in zip(context.results, whole, strict=True):
             np.testing.assert_array_equal(result, before)
     return whole

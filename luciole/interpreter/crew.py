@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from functools import partial
@@ -16,6 +17,11 @@ from luciole.interpreter.uncopied import Uncopied
 from luciole.kernels.jit.threads import Loops, loops, new_state
 
 Integers = NDArray[np.int64]
+
+_TRIES, _AGAIN = 6, 3
+"""Calls of each way at first, and when they are tried again."""
+_TRUSTED = 2_000
+"""Calls of the quickest before they are."""
 
 
 class Crew(Uncopied):
@@ -64,6 +70,41 @@ class Crew(Uncopied):
         """Forget threads that do not go on in this process."""
         self.close.detach()
         self._address = None
+
+
+class Quicker:
+    """Calls one of several functions that do the same, the one that was the quickest when each of
+    them was last tried: in the first calls, and some again after many more. How much it costs that
+    cores read what others wrote differs between machines, and on shared ones from hour to hour.
+    """
+
+    def __init__(self, *ways: Callable[[], object]) -> None:
+        self._ways = ways
+        self._begin(_TRIES)
+
+    def _begin(self, tries: int) -> None:
+        """Try each way so many times, the last one first, without others in between: what stands in
+        the cores' caches counts.
+        """
+        self._tries, self._left = tries, tries * len(self._ways)
+        self._least = [float("inf")] * len(self._ways)
+
+    def __call__(self) -> None:
+        """Call the quickest, or one that is tried."""
+        self._left -= 1
+        if self._left >= 0:
+            self._try(self._left // self._tries)
+        elif self._left > -_TRUSTED:
+            self._quickest()
+        else:
+            self._begin(_AGAIN)
+            self._quickest()
+
+    def _try(self, place: int) -> None:
+        begun = time.perf_counter_ns()
+        self._ways[place]()
+        self._least[place] = min(self._least[place], time.perf_counter_ns() - begun)
+        self._quickest = self._ways[self._least.index(min(self._least))]
 
 
 def _stop(run: Loops, state: Integers, others: list[threading.Thread]) -> None:

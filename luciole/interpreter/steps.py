@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.interpreter.contents import Contents
-from luciole.interpreter.crew import Crew
+from luciole.interpreter.crew import Crew, Quicker
 from luciole.interpreter.settle import Settled
 from luciole.ir import Array, LucioleError, Op, TensorType, Value
 from luciole.ir.analysis.layout import Layout
@@ -58,12 +58,12 @@ class Run:
     def __init__(self, steps: Sequence[NativeStep], crew: Crew | None = None) -> None:
         self._steps = steps
         threads = 1 if crew is None else crew.threads
-        self._parts = [step.split(threads) if step.split else () for step in steps]
+        self._stages = [step.split(threads) if step.split else () for step in steps]
         rows = [(step.address, step.record.ctypes.data) for step in steps]
         self.table = np.array(rows, np.int64)
         self.call: Callable[[], object] = jit.caller(self.table)
-        if crew is not None and any(self._parts):
-            self.call = crew.runner(self._shared_table(threads))
+        if crew is not None and any(self._stages):
+            self.call = Quicker(self.call, crew.runner(self._shared_table(threads)))
         self._check, self._is_paused = steps[0].check, steps[0].is_paused
         if steps[0].stands_alone:
             self.call = partial(self._watched, self.call)
@@ -87,15 +87,21 @@ class Run:
         return times
 
     def _shared_table(self, threads: int) -> NDArray[np.int64]:
-        """Lay the table out as ``luciole.kernels.jit.threads`` has it: all meet before and after a
-        shared step.
+        """Lay the table out as ``luciole.kernels.jit.threads`` has it: all meet before and after
+        each stage of a shared step.
         """
-        table = np.zeros((len(self.table), 1 + 2 * threads), np.int64)
-        table[:, 1:3] = self.table
-        for row, (kernel, parts) in enumerate(zip(self.table[:, 0], self._parts, strict=True)):
-            for thread, record in enumerate(parts):
-                table[row, 1 + 2 * thread : 3 + 2 * thread] = kernel, record.ctypes.data
-            table[max(row - 1, 0) : row + 1, 0] |= bool(parts)
+        rows: list[list[int]] = []
+        for (kernel, record), stages in zip(self.table.tolist(), self._stages, strict=True):
+            if rows and stages:
+                rows[-1][0] = 1
+            for stage in stages:
+                calls = [number for part in stage for number in (kernel, part.ctypes.data)]
+                rows.append([1, *calls])
+            if not stages:
+                rows.append([0, kernel, record])
+        table = np.zeros((len(rows), 1 + 2 * threads), np.int64)
+        for place, row in enumerate(rows):
+            table[place, : len(row)] = row
         return table
 
 

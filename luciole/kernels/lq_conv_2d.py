@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from luciole.ir import Array, TensorType, learned_levels
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.kernels.arrays.fused_activation import activate
-from luciole.kernels.core.allocation import placed
-from luciole.kernels.core.contract import Context, NativeStep
+from luciole.kernels.core.contract import Context, NativeStep, Stage
 from luciole.kernels.core.memory import Memory, reach, turns
 from luciole.kernels.core.registry import native, reference
-from luciole.kernels.core.shares import ranges
+from luciole.kernels.core.shares import ranges, stages
 from luciole.kernels.jit.vector.bit_lookups import PARTS, WORD_BYTES, as_met
 from luciole.kernels.layers.geometry.spans import Axis, Span, Spans, spans
 from luciole.kernels.layers.geometry.windows import patches
@@ -176,12 +175,12 @@ class _Layer:
         kernel = tiles.kernel(cut.pixels, *self.tiling.shape, *ending(self.op.activation))
         record = self._record(x, y, self.geometry, cut)
 
-        def split(threads: int) -> list[Array]:
-            return self._parts(x, y, threads, cut.pixels)
+        def split(threads: int) -> list[Stage]:
+            return stages(self._parts(x, y, threads, cut.pixels))
 
         return self.memory.step(kernel.address, record, split)
 
-    def _parts(self, x: Array, y: Array, threads: int, pixels: int) -> list[Array]:
+    def _parts(self, x: Array, y: Array, threads: int, pixels: int) -> list[tiles.ConvRecord]:
         """Make records that share an image's lines, in tiles of ``pixels`` pixels. Each encodes the
         input that its own windows meet.
         """
@@ -190,8 +189,7 @@ class _Layer:
         line = g.images * g.results // g.lines * words * t.groups * t.vectors
         parts = [g.part(*share) for share in ranges(g.lines, threads, counting.LEAST_WORK // line)]
         cuts = [spans(part.rows, part.columns, pixels, pixels) for part in parts]
-        records = [self._record(x, y, part, cut) for part, cut in zip(parts, cuts, strict=True)]
-        return [placed(record.words()) for record in records]
+        return [self._record(x, y, part, cut) for part, cut in zip(parts, cuts, strict=True)]
 
     def _record(self, x: Array, y: Array, g: _Geometry, cut: Spans) -> tiles.ConvRecord:
         """Make the kernel's own record."""

@@ -31,6 +31,7 @@ from tests.fuzz.programs import BrokenPromiseError
 from tests.guard.quantized import quantized
 from tests.guard.recurrent import recurrent
 from tests.guard.sizes import ODD, OddSizes
+from tests.native_support import in_turn
 
 PER_MODEL = 2
 """One worker has both cases of a kernel: two would compile it at the same time."""
@@ -205,7 +206,7 @@ def _cut_one(rng: Rng, *given: list[Any]) -> None:
 
 def _run_parts(step: NativeStep) -> None:
     if step.split is not None:
-        _run_steps(step, step.split(THREADS))
+        _run_steps(step, in_turn(step.split(THREADS)))
 
 
 def _run_steps(step: NativeStep, records: Sequence[Array]) -> None:

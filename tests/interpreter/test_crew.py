@@ -14,12 +14,13 @@ import pytest
 from numpy.typing import NDArray
 
 from luciole.interpreter import Interpreter
-from luciole.interpreter.crew import Crew
+from luciole.interpreter import crew as crew_module
+from luciole.interpreter.crew import Crew, Quicker
 from luciole.interpreter.errors import InputError
 from luciole.interpreter.interpreter import MOST_THREADS
 from luciole.interpreter.steps import Run
 from luciole.kernels import jit
-from luciole.kernels.core.contract import NativeStep
+from luciole.kernels.core.contract import NativeStep, Stage
 from luciole.kernels.core.shares import shares
 from luciole.kernels.jit import longs
 from luciole.kernels.jit.record import Shared
@@ -68,6 +69,24 @@ def test_steps_see_what_all_threads_computed_before(which: tuple[int, ...], thre
         np.testing.assert_array_equal(arrays[-1], wanted)
 
 
+@pytest.mark.parametrize("threads", [2, 3])
+def test_all_threads_have_done_a_stage_before_the_next_begins(threads: int) -> None:
+    x, y, z = np.arange(COUNT), np.zeros(COUNT, np.int64), np.zeros(COUNT, np.int64)
+    first = SumRecord(begin=0, end=COUNT, x=x.ctypes.data, y=y.ctypes.data)
+    second = first.replace(x=y.ctypes.data, y=z.ctypes.data)
+
+    def split(count: int) -> list[Stage]:
+        return [*shares(first, count), *reversed(shares(second, count))]
+
+    crew = Crew(threads)
+    run = Run([NativeStep(add_up.address, first.words(), (x, y, z), split)], crew)
+    shared = crew.runner(run._shared_table(threads))
+    for _ in range(20):
+        y[...] = z[...] = 0
+        shared()
+        np.testing.assert_array_equal(z, np.cumsum(np.cumsum(x)))
+
+
 def test_a_crew_that_fell_asleep_wakes_up_and_ends_with_its_owner() -> None:
     before = threading.active_count()
     x, y = np.arange(COUNT), np.zeros(COUNT, np.int64)
@@ -87,12 +106,13 @@ def test_a_crew_that_fell_asleep_wakes_up_and_ends_with_its_owner() -> None:
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 @pytest.mark.parametrize("least", [1, 4])
 def test_shares_cover_the_work_once(count: int, threads: int, least: int) -> None:
-    found = shares(SumRecord(begin=0, end=count, x=0, y=0), threads, least)
+    stages = shares(SumRecord(begin=0, end=count, x=0, y=0), threads, least)
     first, end = SumRecord.place("begin"), SumRecord.place("end")
-    assert len(found) <= threads
-    if not found:
+    if not stages:
         assert count < 2 * least or threads == 1
         return
+    (found,) = stages
+    assert len(found) <= threads
     done = np.concatenate([np.arange(r[first], r[end]) for r in found])
     np.testing.assert_array_equal(done, np.arange(count))
     assert min(r[end] - r[first] for r in found) >= least
@@ -110,7 +130,8 @@ def test_the_interpreter_refuses_no_threads() -> None:
 
 NO_ROOM = """
 import resource, threading
-from luciole.interpreter.crew import Crew
+from luciole.interpreter import crew as crew_module
+from luciole.interpreter.crew import Crew, Quicker
 Crew(2).close()
 with open("/proc/self/statm") as file:
     taken = int(file.read().split()[0]) * resource.getpagesize()
@@ -133,3 +154,30 @@ def test_the_interpreter_refuses_threads_that_the_system_does_not_start() -> Non
     found = r"InputError num_threads is 50, the system starts [1-4]?[0-9]: can't start new thread"
     assert re.fullmatch(found, refusal), refusal
     assert left == "1"
+
+
+def test_the_quicker_of_two_ways_is_taken_and_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crew_module, "_TRUSTED", 20)
+    delays, calls = [0.0, 0.002], [0, 0]
+
+    def way(place: int) -> None:
+        calls[place] += 1
+        time.sleep(delays[place])
+
+    quicker = Quicker(lambda: way(0), lambda: way(1))
+    for _ in range(20):
+        quicker()
+    assert calls == [14, 6]
+    delays.reverse()
+    for _ in range(40):
+        quicker()
+    assert calls[1] > calls[0], "what became slower is left"
+    assert sum(calls) == 60
+
+
+def test_a_call_that_fails_says_so_and_others_go_on() -> None:
+    quicker = Quicker(lambda: 1 // 0, lambda: None)
+    for _ in range(6):
+        quicker()
+    with pytest.raises(ZeroDivisionError):
+        quicker()

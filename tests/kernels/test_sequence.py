@@ -39,7 +39,7 @@ def test_all_shares_together_give_the_result(
     assert x is not None
     assert y is not None
     x[...], y[...] = arrays[0], np.nan
-    records = native.split(threads)
+    (records,) = native.split(threads)
     assert len(records) == threads
     for i, record in enumerate(reversed(records)):
         jit.caller(np.array([[native.address, record.ctypes.data]], np.int64))()

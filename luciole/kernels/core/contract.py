@@ -31,14 +31,19 @@ kernel, but given what outlives a run (``State`` of ``luciole.kernels.core.state
 Signature = tuple[TensorType, ...]
 
 
+Stage = Sequence[Array]
+"""Records that threads run at the same time."""
+
+
 @dataclass(frozen=True)
 class NativeStep:
     """A compiled kernel and the record of numbers it runs on.
 
     ``address`` is that of a ``void(int64*)`` function. ``record`` is its argument: addresses, sizes
     and parameters as int64; ``owns`` are the arrays behind those addresses, kept alive with the
-    step. ``split`` gives, for a number of threads, records that do the work together (at most one
-    each; none where it does not pay); without it one thread does a step alone. ``check`` is called
+    step. ``split`` gives, for a number of threads, stages that follow each other, each of records
+    that do its work together (at most one for a thread); no stage where threads do not pay. Without
+    it one thread does a step alone. ``check`` is called
     behind a step that may fail, and raises LucioleError where it did. ``is_paused`` tells behind
     one that may return on the way whether it is to be called again, and raises as ``check``.
     """
@@ -46,7 +51,7 @@ class NativeStep:
     address: int
     record: Array
     owns: tuple[Array, ...] = ()
-    split: Callable[[int], Sequence[Array]] | None = None
+    split: Callable[[int], Sequence[Stage]] | None = None
     check: Callable[[], None] | None = None
     is_paused: Callable[[], bool] | None = None
 

@@ -15,7 +15,7 @@ import numpy as np
 from luciole.ir import Array
 from luciole.ir.value import shape_text
 from luciole.kernels.core.allocation import packed, placed
-from luciole.kernels.core.contract import NativeStep
+from luciole.kernels.core.contract import NativeStep, Stage
 from luciole.kernels.core.errors import ExecutionError
 from luciole.kernels.core.limits import room
 from luciole.kernels.jit.record import Record, table
@@ -124,7 +124,7 @@ class Memory:
         self,
         address: int,
         record: Record | Array,
-        split: Callable[[int], Sequence[Array]] | None = None,
+        split: Callable[[int], Sequence[Stage]] | None = None,
     ) -> NativeStep:
         """Make the step of a kernel on a record that points into tensors and into arrays kept
         here.

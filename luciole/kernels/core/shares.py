@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 
-from luciole.ir import Array
 from luciole.kernels.core.allocation import placed
-from luciole.kernels.jit.record import Shared
+from luciole.kernels.core.contract import Stage
+from luciole.kernels.jit.record import Record, Shared
 
 
 def ranges(count: int, threads: int, least: int = 1) -> list[tuple[int, int]]:
@@ -20,7 +21,12 @@ def ranges(count: int, threads: int, least: int = 1) -> list[tuple[int, int]]:
     return list(pairwise(edges))
 
 
-def shares(record: Shared, threads: int, least: int = 1) -> list[Array]:
+def shares(record: Shared, threads: int, least: int = 1) -> list[Stage]:
     """Copy a record for each of several threads that share its pieces of work, see ``ranges``."""
     parts = ranges(record.end - record.begin, threads, least)
-    return [placed(record.replace(begin=b, end=e).words()) for b, e in parts]
+    return stages([record.replace(begin=b, end=e) for b, e in parts])
+
+
+def stages(*records: Sequence[Record]) -> list[Stage]:
+    """Keep the records of each stage, of those that have some."""
+    return [[placed(record.words()) for record in some] for some in records if some]

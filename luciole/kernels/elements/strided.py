@@ -18,8 +18,8 @@ from luciole.kernels.core.shares import shares
 from luciole.kernels.jit import longs
 from luciole.kernels.jit.record import Shared
 
-LEAST_SHARE = 1 << 14
-"""Elements below which a thread of its own does not pay: a few microseconds of work."""
+LEAST_SHARE = 1 << 10
+"""Elements below which a thread of its own does not pay: a fraction of a microsecond of work."""
 
 Table = NDArray[np.int64]
 """Loops from outside in, a row for each: extent, then how many bytes each tensor moves on."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
-from luciole.ir import Array
 from luciole.kernels import jit
-from luciole.kernels.core.allocation import placed
 from luciole.kernels.core.call_table import Call, call_at, table_of
-from luciole.kernels.core.contract import NativeStep
+from luciole.kernels.core.contract import NativeStep, Stage
 from luciole.kernels.core.memory import Memory
+from luciole.kernels.core.shares import stages
 from luciole.kernels.jit.record import Record
 
 
@@ -21,11 +20,12 @@ class Tiled(Record):
     tiles: int
 
 
-LEAST_CYCLES = 10_000
-"""Less work than this is not worth a thread, which must be told and waited for."""
-
-LEAST_WITH_FIRST = 30_000
-"""Fewest cycles that threads share where every thread does a part of its own first."""
+LEAST_CYCLES = 1_000
+"""Less work than this is not worth a thread: it is told and waited for in some hundreds of cycles.
+What one thread alone does between others' work costs more, since it fetches what they wrote.
+"""
+LEAST_BEHIND_ONE = 30_000
+"""The same where one thread alone writes what all read."""
 
 
 class Part(NamedTuple):
@@ -36,11 +36,19 @@ class Part(NamedTuple):
     row: int
 
 
+class Divisible(Record):
+    """Work that may be cut for threads."""
+
+    def cut(self, threads: int) -> list[Self]:
+        """Cut it for at most so many threads."""
+        raise NotImplementedError
+
+
 class First(NamedTuple):
-    """A kernel that every thread runs whole before its parts, and its record."""
+    """A kernel that runs before all parts, and its record."""
 
     address: int
-    record: Record
+    record: Divisible
 
 
 class Calls(Record):
@@ -55,15 +63,19 @@ def in_sequence(
 ) -> NativeStep:
     """Make a step that does all parts, some ``cycles`` of work; ``memory`` is what they point into.
 
-    ``first`` is a small part that the others read from: every thread does all of it, writing what
-    the others write.
+    ``first`` is what the others read from: threads share it, and meet before the parts.
     """
     begin = [] if first is None else [first]
 
-    def split(threads: int) -> list[Array]:
-        useful = min(threads, int(cycles / (LEAST_CYCLES if first is None else LEAST_WITH_FIRST)))
+    def split(threads: int) -> list[Stage]:
+        before = [one._replace(record=part) for one in begin for part in one.record.cut(threads)]
+        least = LEAST_BEHIND_ONE if len(before) == 1 else LEAST_CYCLES
+        useful = min(threads, int(cycles / least))
         shares = [_share(parts, i, useful) for i in range(useful if useful > 1 else 0)]
-        return [placed(_record([*begin, *share], memory).words()) for share in shares]
+        return stages(
+            [_record([part], memory) for part in before if shares],
+            [_record(share, memory) for share in shares],
+        )
 
     record = _record([*begin, *parts], memory)
     return memory.step(_sequence.address, record, split)

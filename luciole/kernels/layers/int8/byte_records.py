@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Self
+
+from luciole.kernels.core.shares import ranges
 from luciole.kernels.jit.record import Record, reader
-from luciole.kernels.layers.geometry.sequence import Tiled
+from luciole.kernels.layers.geometry.sequence import Divisible, Tiled
+
+BLOCK = 64
+"""Bytes of a line that are not cut."""
 
 
-class Lines(Record):
+class Lines(Divisible):
     """Lines of images to copy: of ``length`` elements each, row by row."""
 
     x: int
@@ -17,6 +23,15 @@ class Lines(Record):
     rows: int
     length: int
     to_row: int
+
+    def cut(self, threads: int) -> list[Self]:
+        """Cut the images for threads."""
+        parts = ranges(self.images, threads) or [(0, self.images)]
+        return [self._images(begin, end) for begin, end in parts]
+
+    def _images(self, begin: int, end: int) -> Self:
+        x, to = self.x + begin * self.x_image, self.to + begin * self.to_image
+        return self.replace(x=x, to=to, images=end - begin)
 
 
 class ImageGrid(Record):
@@ -38,6 +53,20 @@ class CopyRecord(Lines):
     pixels: int
     pixel: int
     to_pixel: int
+
+    def cut(self, threads: int) -> list[Self]:
+        """Cut the images, the rows of a single one, or a single row whose pixels stand together."""
+        if self.images > 1:
+            return super().cut(threads)
+        if self.rows > 1:
+            return [
+                self.replace(x=self.x + b * self.length, to=self.to + b * self.to_row, rows=e - b)
+                for b, e in ranges(self.rows, threads) or [(0, self.rows)]
+            ]
+        blocks = self.length // BLOCK if self.pixel == self.to_pixel else 0
+        edges = [(BLOCK * b, BLOCK * e) for b, e in ranges(blocks, threads)] or [(0, 0)]
+        edges[-1] = (edges[-1][0], self.length)
+        return [self.replace(x=self.x + b, to=self.to + b, length=e - b) for b, e in edges]
 
 
 class QuantizeRecord(Lines):

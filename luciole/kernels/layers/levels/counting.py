@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array
 from luciole.kernels import jit
-from luciole.kernels.core.allocation import placed
-from luciole.kernels.core.contract import NativeStep
+from luciole.kernels.core.contract import NativeStep, Stage
 from luciole.kernels.core.memory import Memory, reach
-from luciole.kernels.core.shares import ranges
+from luciole.kernels.core.shares import ranges, stages
 from luciole.kernels.jit import LANES, floats
 from luciole.kernels.jit.record import Record
 from luciole.kernels.jit.vector.bit_lookups import PARTS, WORD_BYTES, as_met
@@ -110,8 +109,8 @@ class _Rows:
         by_level = level_sums.record(self.layer, self.x, self.y, self.memory) if suits else None
         record = self._record(by_level)
 
-        def split(threads: int) -> list[Array]:
-            return [placed(part.words()) for part in self._parts(record, by_level, threads)]
+        def split(threads: int) -> list[Stage]:
+            return stages(list(self._parts(record, by_level, threads)))
 
         return self.memory.step(compiled.address, record, split)
 

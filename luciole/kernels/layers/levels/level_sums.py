@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from luciole.ir import Array, learned_levels
 from luciole.kernels import jit
-from luciole.kernels.core.allocation import placed
-from luciole.kernels.core.contract import NativeStep
+from luciole.kernels.core.contract import NativeStep, Stage
 from luciole.kernels.core.memory import Memory, reach
-from luciole.kernels.core.shares import ranges
+from luciole.kernels.core.shares import ranges, stages
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.record import Record, reader
 from luciole.kernels.jit.vector import bitsliced
@@ -142,8 +141,8 @@ def step(layer: LevelsLayer, x: Array, y: Array) -> NativeStep:
     memory = Memory()
     whole = record(layer, x, y, memory)
 
-    def split(threads: int) -> list[Array]:
-        return [placed(part.words()) for part in _parts(layer, whole, threads, memory)]
+    def split(threads: int) -> list[Stage]:
+        return stages(list(_parts(layer, whole, threads, memory)))
 
     return memory.step(kernel_of(layer).address, whole, split)
 
