@@ -120,7 +120,7 @@ def run(case: Case, seed: int) -> str:
 @contextmanager
 def _sharing_everything() -> Iterator[None]:
     """Let threads share also what would not pay."""
-    names = ((strided, "LEAST_SHARE"), (sequence, "LEAST_CYCLES"), (sequence, "LEAST_WITH_FIRST"))
+    names = ((strided, "LEAST_SHARE"), (sequence, "LEAST_CYCLES"), (sequence, "LEAST_BEHIND_ONE"))
     limits = [
         (module, name, getattr(module, name)) for module, name in (*names, (counting, "LEAST_WORK"))
     ]
