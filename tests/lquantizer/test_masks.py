@@ -23,11 +23,13 @@ from luciole.ir.ops.elementwise_unary import Exp
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.pad import PadV2
 from luciole.ir.ops.pool_2d import MaxPool2D
+from luciole.ir.ops.quantize import Quantize
 from luciole.ir.ops.reshape import Reshape
 from luciole.ir.ops.select import SelectV2
 from luciole.ir.ops.softmax import LogSoftmax, Softmax
 from luciole.ir.quantization import Affine
 from luciole.lquantizer import QuantizeError
+from luciole.lquantizer.rewrite.saturating import saturate
 from luciole.schema.enums import Padding
 from tests.networks import random
 from tests.support import data_path, litert
@@ -365,3 +367,28 @@ def test_networks_with_masks_are_tuned(name: str) -> None:
     (expected,) = outputs_of(Interpreter(model), data).values()
     (made,) = outputs_of(Interpreter(from_bytes(to_bytes(tuned))), data).values()
     assert decibels(made, expected) > 29
+
+
+@pytest.mark.parametrize("number", [LEAST, -1e9])
+@pytest.mark.parametrize("zero_point", [-128, -1, 0, 127])
+def test_a_mask_becomes_the_least_integer_in_every_runtime(number: float, zero_point: int) -> None:
+    """LiteRT adds a zero point below 0 to the least int32, and comes around to the largest."""
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    x = graph.add_input("x", (1, 4))
+    quantize = Quantize(put(graph, Mul(x, constant(graph, number))))
+    graph.append(quantize, "integers")
+    affine = Affine.single(0.125, zero_point, TensorType.INT8)
+    quantize.output.dtype, quantize.output.quantization = affine.dtype, affine.table()
+    graph.outputs = [quantize.output]
+    saturate(graph)
+    assert (len(graph.ops) == 3) == (zero_point < 0)
+    data = np.array([[0, 1, 0, 1]], np.float32)
+    wanted = np.where(data, -128, zero_point).astype(np.int8)
+    for made in (litert(to_bytes(model, "tflite"), [data])[0], run(model, data)):
+        np.testing.assert_array_equal(made, wanted)
+
+
+def run(model: Model, data: Array) -> Array:
+    (made,) = Interpreter(model).run({"x": data}).values()
+    return made

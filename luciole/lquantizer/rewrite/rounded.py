@@ -11,6 +11,7 @@ from luciole.ir.passes.cleaning.remove_dead import remove_dead, remove_dead_buff
 from luciole.lquantizer.formats.stored_levels import StoredLevels
 from luciole.lquantizer.rewrite.ends import set_ends
 from luciole.lquantizer.rewrite.integers import to_integers
+from luciole.lquantizer.rewrite.saturating import saturate
 from luciole.lquantizer.rewrite.stored_levels import read_integers
 
 
@@ -45,6 +46,7 @@ class Rounded:
         to_integers(self.model.graph, self.chosen)
         read_integers(self.model.graph, self.levels)
         set_ends(self.model.graph, self.input_type, self.output_type)
+        saturate(self.model.graph)
         remove_dead(self.model.graph)
         remove_dead_buffers(self.model)
 
