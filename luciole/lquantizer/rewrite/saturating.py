@@ -8,7 +8,7 @@ from luciole.ir import Graph
 from luciole.ir.analysis.endless import endless_tensors
 from luciole.ir.ops.elementwise_binary import Maximum, Minimum
 from luciole.ir.ops.quantize import Quantize
-from luciole.ir.quantization import affine_of
+from luciole.ir.quantization import affine_of, zero_code
 
 
 def saturate(graph: Graph) -> None:
@@ -21,7 +21,7 @@ def saturate(graph: Graph) -> None:
     endless = endless_tensors(graph)
     for op in [op for op in graph.ops if isinstance(op, Quantize) and op.input in endless]:
         affine, is_low = affine_of(op.output), -1 in endless[op.input]
-        if affine is None or (is_low and affine.zero_point.min() >= 0):
+        if affine is None or (is_low and zero_code(op.output) >= 0):
             continue
         limit = affine.range[0 if is_low else 1].astype(np.float32).reshape(())
         name = graph.unique_name(f"{op.input.name}/limit")
