@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 
 from luciole.ir import Array, Graph, Shape, Value
 from luciole.ir.dtypes import NUMPY
-from luciole.ir.errors import FormatError, ShapeError, expect
+from luciole.ir.errors import FormatError, ShapeError
+from luciole.ir.extents import check_extents, check_shapes
 from luciole.ir.names import names_of
 from luciole.ir.passes.canonical.infer_shapes import infer_shapes
 from luciole.ir.value import shape_text
@@ -21,7 +22,6 @@ from luciole.schema.enums import TensorType
 from luciole.schema.printable import quoted
 
 T = TypeVar("T")
-_MOST = 1 << 31
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,8 @@ class Settled:
 
     def __post_init__(self) -> None:
         """Refuse extents that no file holds. Raises ShapeError."""
-        extents = {"batch": self.batch, **self.dims}
-        for name, shape in self.shapes.items():
-            extents |= {f"extent {place} of {name}": n for place, n in enumerate(shape)}
-        for name, extent in extents.items():
-            expect(extent, (int, np.integer, type(None)), f"{name}: a whole number")
-            if extent is not None and not 1 <= extent < _MOST:
-                raise ShapeError(f"{name} is {extent}: 1 to {_MOST - 1:,} are possible")
+        check_extents({"batch": self.batch, **self.dims})
+        check_shapes(self.shapes)
 
     def __bool__(self) -> bool:
         return self.batch is not None or bool(self.shapes or self.dims or self.constants)

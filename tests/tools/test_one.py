@@ -310,7 +310,7 @@ def test_operators_are_selected_and_inputs_resized(capsys: Capture, folder: Path
     assert one(capsys, "circle-resizer", *files, *shape).code == 0
     assert luciole.load("three.circle").graph.outputs[0].shape[0] == 3
     text = one(capsys, "circle-resizer", *files, "--input_shapes", "[3,20],[3,20]").error(2)
-    assert "--shape is '[3,20]': NAME=SHAPE is needed, inputs are 'x'" in text
+    assert "--shape is [3,20]: NAME=SHAPE is needed, inputs are 'x'" in text
     text = one(capsys, "circle-resizer", *files, "--input_shapes", "[3,wide]").error(2)
     assert "a shape is written as 1,32,32,3" in text
 

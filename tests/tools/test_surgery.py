@@ -67,6 +67,11 @@ def test_ends_and_shapes_are_changed(capsys: Capture, net: Path) -> None:
         (["cut"], 2, "say where to cut: --output TENSOR, --input TENSOR"),
         (["cut", "--output", "image"], 1, "'image' is no output"),
         (["resize", "--shape", "1,a"], 2, "a shape is written as 1,32,32,3"),
+        (
+            ["resize", "--shape", "0,64"],
+            2,
+            "--shape: '0,64': a shape is written as 1,32,32,3",
+        ),
         (["resize", "--shape", "1,8,8,4"], 1, "Conv2D 'conv': filter has 3 input channels"),
         (["split", "--at", "sum"], 2, "out.circle: parts are described in a .json file"),
     ],

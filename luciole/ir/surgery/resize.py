@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 
 from luciole.ir.calls import merged
 from luciole.ir.errors import GraphError, ShapeError
+from luciole.ir.extents import check_shapes
 from luciole.ir.graph import Graph, Model
 from luciole.ir.infer import infer_op, open_ranks
 from luciole.ir.names import main_tensor
@@ -22,6 +23,7 @@ def resize(model: Model, shapes: Mapping[str, Shape]) -> Model:
     Raises GraphError for a tensor that is no input, and ShapeError, naming the operator, for one
     that does not take the shapes or whose shapes nobody knows.
     """
+    check_shapes(shapes)
     copy = model.clone()
     changed = {}
     for name, shape in shapes.items():

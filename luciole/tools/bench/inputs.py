@@ -11,26 +11,12 @@ from luciole.ir.strings import OBJECTS
 from luciole.ir.value import has_batch_axis
 from luciole.tools.bench.ours import Luciole
 from luciole.tools.bench.runtime import BenchError, Port, Shape
-from luciole.tools.common.command import UsageError
 from luciole.tools.data import Data
 
 SENTENCE = b"the quick brown fox jumps over the lazy dog"
 
 MOST_RECORDS = 64
 """Records that are fed in turn while time is taken."""
-
-
-def parse_shapes(text: str) -> list[Shape]:
-    """Read ``1,28,28:1,10``: one shape for each input in order. Raises UsageError for anything
-    else.
-    """
-    try:
-        shapes = [tuple(int(n) for n in part.split(",")) for part in text.split(":")]
-    except ValueError:
-        raise UsageError(f"{text!r} is no list of shapes: write 1,28,28:1,10") from None
-    if any(n < 1 for shape in shapes for n in shape):
-        raise UsageError(f"{text!r}: extents are at least 1")
-    return shapes
 
 
 def random_inputs(ports: Sequence[Port], seed: int) -> list[list[Array]]:

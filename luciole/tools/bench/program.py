@@ -27,6 +27,7 @@ from luciole.tools.common.command import (
     parser_for,
     run_program,
 )
+from luciole.tools.common.shapes import parse_closed_shapes
 
 if TYPE_CHECKING:
     from luciole.tools.bench.report import Report
@@ -99,6 +100,8 @@ def _add_inputs(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--input-shape",
         "--input-layer-shape",
+        type=parse_closed_shapes,
+        default=(),
         metavar="SHAPES",
         help="shapes of all inputs in order, such as 64,784 or 1,28,28:1,10",
     )

@@ -11,7 +11,7 @@ from typing import Any
 from luciole.interpreter.records import Track
 from luciole.kernels.core import discovery
 from luciole.tools.bench.compare import Batch, Contender, first_run, surviving, tells_classes, top1
-from luciole.tools.bench.inputs import data_inputs, parse_shapes, random_inputs
+from luciole.tools.bench.inputs import data_inputs, random_inputs
 from luciole.tools.bench.memory import peak_rss_bytes
 from luciole.tools.bench.operators import profile
 from luciole.tools.bench.ours import Luciole
@@ -77,8 +77,8 @@ def limits_of(arguments: argparse.Namespace) -> Limits:
 
 
 def _opened(arguments: argparse.Namespace) -> Luciole:
-    shapes = parse_shapes(arguments.input_shape) if arguments.input_shape else ()
-    return Luciole(Path(arguments.model or arguments.graph), arguments.num_threads, shapes)
+    model = Path(arguments.model or arguments.graph)
+    return Luciole(model, arguments.num_threads, arguments.input_shape)
 
 
 def _data(arguments: argparse.Namespace, ours: Luciole) -> Data | None:

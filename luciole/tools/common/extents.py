@@ -7,9 +7,11 @@ import json
 from typing import TYPE_CHECKING
 
 from luciole.tools.common.command import check_batch
+from luciole.tools.common.shapes import parse_shape
 
 if TYPE_CHECKING:
     from luciole.importers.extents import Settled
+    from luciole.ir import Shape
 
 
 def add_extents(parser: argparse.ArgumentParser) -> None:
@@ -42,10 +44,10 @@ def add_extents(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _shape(text: str) -> tuple[str, tuple[int | None, ...]]:
+def _shape(text: str) -> tuple[str, Shape]:
     """Read ``NAME=1,3,?,64``. Raises ArgumentTypeError."""
-    name, numbers = _named(text, "NAME=1,3,64,64")
-    return name, tuple(None if n.strip() in ("?", "-1") else _whole(n) for n in numbers.split(","))
+    name, shape = _named(text, "NAME=1,3,64,64")
+    return name, parse_shape(shape)
 
 
 def _dim(text: str) -> tuple[str, int]:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from luciole.tools.common.command import FINE, UsageError, add_common, parser_for, run_program
+from luciole.tools.common.shapes import parse_shape
 from luciole.tools.surgery.common import add_files, opened, write
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole resize") -> 
         "--shape",
         action="append",
         required=True,
+        type=_shape,
         metavar="[NAME=]SHAPE",
         help="an input's shape, 1,32,32,3 (may be repeated; names may be left out where each "
         "input has one, in their order)",
@@ -39,31 +41,28 @@ def _run(arguments: argparse.Namespace) -> int:
     from luciole.ir.surgery.resize import resize
 
     model = opened(arguments)
-    names = _names(model.graph, arguments.shape)
-    shapes = {name: _shape(text) for name, text in zip(names, arguments.shape, strict=True)}
-    write(arguments, resize(model, shapes))
+    write(arguments, resize(model, _by_input(model.graph, arguments.shape)))
     return FINE
 
 
-def _names(graph: Graph, texts: Sequence[str]) -> list[str]:
-    """Read the inputs that texts name, or take all in their order where none is named. Raises
-    UsageError for names that are left out of some.
+def _by_input(graph: Graph, shapes: Sequence[tuple[str, Shape]]) -> dict[str, Shape]:
+    """Return shapes by input, which they name, or all inputs' in their order where none is named.
+    Raises UsageError for names that are left out of some.
     """
-    names = [text.rpartition("=")[0] for text in texts]
     inputs = [value.name for value in graph.inputs]
-    if not any(names) and len(texts) == len(inputs):
-        return inputs
-    for name, text in zip(names, texts, strict=True):
+    if not any(name for name, _ in shapes) and len(shapes) == len(inputs):
+        return {name: shape for name, (_, shape) in zip(inputs, shapes, strict=True)}
+    for name, shape in shapes:
         if not name:
+            from luciole.ir.value import shape_text
+
             known = ", ".join(map(repr, inputs))
-            raise UsageError(f"--shape is {text!r}: NAME=SHAPE is needed, inputs are {known}")
-    return names
+            shown = shape_text(shape)
+            raise UsageError(f"--shape is {shown}: NAME=SHAPE is needed, inputs are {known}")
+    return dict(shapes)
 
 
-def _shape(text: str) -> Shape:
-    """Read a shape. Raises UsageError for what is none."""
-    extents = text.rpartition("=")[2]
-    words = [w.strip() for w in extents.strip().removeprefix("[").removesuffix("]").split(",")]
-    if not all(word in ("", "?", "-1") or word.isdecimal() for word in words):
-        raise UsageError(f"--shape is {text!r}: a shape is written as 1,32,32,3")
-    return tuple(None if word in ("?", "-1") else int(word) for word in words if word)
+def _shape(text: str) -> tuple[str, Shape]:
+    """Read ``[NAME=]SHAPE``. Raises ArgumentTypeError."""
+    name, _, shape = text.rpartition("=")
+    return name, parse_shape(shape)
