@@ -20,7 +20,6 @@ import luciole
 from luciole.exporters import to_bytes
 from luciole.interpreter import Interpreter
 from luciole.ir import LucioleError, Model, Op, TensorType
-from luciole.ir.analysis.weights import has_weights, weight_constant
 from luciole.ir.passes.split_quantization import computes_with_integers
 from luciole.ir.quantization import ACTIVATIONS
 from luciole.lquantizer.proving.simulation import simulation_of
@@ -269,7 +268,8 @@ class Case:
         self.ends[job[0], "in LiteRT" if peer is not None else "not in LiteRT"] += 1
         if peer is not None:
             mine = [a[:_PEER] for a in outputs]
-            floats = judging.ROUNDED if _rounds_itself(file) else judging.FLOATS
+            itself = any(forms.rounds_itself(op) for op in file.graph.ops)
+            floats = judging.ROUNDED if itself else judging.FLOATS
             apart = list(judging.unequal(mine, peer, forms.steps(file.graph), floats))
             if apart:
                 steps = self._tipped_steps(file, mine)
@@ -376,18 +376,6 @@ class Case:
                 job = ("NaN", f"NaN in {name}")
                 with self._watched(job):
                     self._see(job, "differs", judging.unequal(form(), plain))
-
-
-def _rounds_itself(file: Model) -> bool:
-    """Tell whether layers read floats beside integers for weights."""
-    return any(
-        op.operands[0] is not None
-        and op.operands[0].dtype == TensorType.FLOAT32
-        and (value := weight_constant(op)) is not None
-        and value.dtype != TensorType.FLOAT32
-        for op in file.graph.ops
-        if has_weights(op)
-    )
 
 
 def _has_words(file: Model) -> bool:

@@ -15,13 +15,15 @@ from luciole.compiler.host import build_library
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
 from luciole.interpreter import Interpreter
-from luciole.ir import Array, Graph, LucioleError, Model, TensorType
-from luciole.ir.ops.elementwise_binary import Add
+from luciole.ir import Array, Graph, LucioleError, Model, Op, TensorType
+from luciole.ir.analysis.weights import has_weights, weight_constant
+from luciole.ir.ops.elementwise_binary import Add, Mul
 from luciole.ir.ops.quantize import Quantize
 from luciole.ir.quantization import affine_of
 from tests.fuzz.rewriting.networks import Records
 
 FLAGS = ("-std=c99", "-O0", "-w", "-fPIC", "-shared")
+_LAST_BIT = 2.0**-22
 _SHOWN = 200
 _QUIET = 4
 
@@ -79,7 +81,8 @@ in floats before, which runtimes do not compute alike to the last bit.
 
 def tipped(model: Model, seed: int, share: float = SIMULATED) -> Model:
     """Copy a network with floats before QUANTIZE, each tensor shifted by up to a share of its step
-    before it is rounded; inputs stay where only what lies ``INSIDE`` is tipped.
+    before it is rounded; inputs stay where only what lies ``INSIDE`` is tipped, and layers that
+    round floats themselves read others in the last bit.
     """
     rng, made = np.random.default_rng(seed), model.clone()
     for op in [op for graph in made.graphs for op in graph.ops if isinstance(op, Quantize)]:
@@ -92,7 +95,27 @@ def tipped(model: Model, seed: int, share: float = SIMULATED) -> Model:
         constant = graph.add_constant(graph.unique_name("shift"), shift)
         shifted = graph.insert_before(op, Add(op.input, constant), graph.unique_name("shifted"))
         op.set_operand(0, shifted.output)
+    if share == INSIDE:
+        _nudge(made.graph, rng)
     return made
+
+
+def _nudge(graph: Graph, rng: np.random.Generator) -> None:
+    """Change the last bit of what layers read that round it themselves."""
+    for op in [op for op in graph.ops if rounds_itself(op)]:
+        x = op.required(0)
+        if not x.is_input:
+            factors = (1 + rng.uniform(-_LAST_BIT, _LAST_BIT, x.dims[-1])).astype(np.float32)
+            constant = graph.add_constant(graph.unique_name("factors"), factors)
+            made = graph.insert_before(op, Mul(x, constant), graph.unique_name("multiplied"))
+            op.set_operand(0, made.output)
+
+
+def rounds_itself(op: Op) -> bool:
+    """Tell whether a layer reads floats beside integers for weights."""
+    weights = weight_constant(op) if has_weights(op) else None
+    is_integer = weights is not None and weights.dtype != TensorType.FLOAT32
+    return is_integer and op.required(0).dtype == TensorType.FLOAT32
 
 
 def litert(content: bytes, graph: Graph, records: Records, most: int) -> Outputs | None:
