@@ -34,11 +34,14 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole warmup") -> 
 def _run(arguments: argparse.Namespace) -> int:
     from luciole.importers import load
     from luciole.kernels import jit
+    from luciole.kernels.jit.waiting import always_show
 
     begun = time.perf_counter()
     cache = jit.kernel_cache()
     if cache.fault:
         raise LucioleError(cache.complaint)
+    if not arguments.json:
+        always_show()
     before = cache.compiled
     models = [load(path) for path in arguments.models] or list(usual_models())
     compile_all(models, arguments.json)

@@ -17,8 +17,8 @@ from luciole.kernels.jit.cache import SOURCES, cache_version
 
 VARIABLE = "LUCIOLE_KERNELS"
 
-PACKED = SOURCES.parent / "ahead"
-"""Where a package holds them beside its own code."""
+PACKED = SOURCES.parents[1] / "luciole_kernels"
+"""Where a package of kernels lies, which is installed beside luciole's."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class AheadFolder:
 @functools.cache
 def ahead_folders() -> tuple[AheadFolder, ...]:
     """Return the folder that ``LUCIOLE_KERNELS`` names, where nobody else can have written, and the
-    package's own, which is as safe as the package's programs.
+    one beside the package, which is as safe as the package's programs.
     """
     folders = [AheadFolder(_version(PACKED), Path.read_bytes)]
     named = os.environ.get(VARIABLE)

@@ -18,6 +18,8 @@ from typing import Protocol, TypeVar
 
 from numba.core.compiler_lock import global_compiler_lock
 
+from luciole.kernels.jit.waiting import Waiting
+
 R = TypeVar("R")
 
 MOST = 16
@@ -83,9 +85,15 @@ def compile_all(functions: Sequence[Compilable]) -> None:
     address is asked for, where errors show.
     """
     workers = min(len(functions), _cores(), MOST)
-    if workers > 1 and sys.platform == "linux":
-        with suppress(OSError), _Crew(functions) as crew:
-            crew.work(workers)
+    with Waiting(len(functions)) as waiting:
+        if workers > 1 and sys.platform == "linux":
+            with suppress(OSError), _Crew(functions, waiting) as crew:
+                crew.work(workers)
+            return
+        for function in functions:
+            with suppress(Exception):
+                function.keep(*function.compile())
+            waiting.advance()
 
 
 def _cores() -> int:
@@ -95,8 +103,8 @@ def _cores() -> int:
 class _Crew:
     """Processes that take functions' numbers from a pipe, and say the machine code in another."""
 
-    def __init__(self, functions: Sequence[Compilable]) -> None:
-        self._functions = functions
+    def __init__(self, functions: Sequence[Compilable], waiting: Waiting) -> None:
+        self._functions, self._waiting = functions, waiting
         self._tickets, writable = os.pipe()
         with os.fdopen(writable, "wb") as file:
             file.write(b"".join(n.to_bytes(_TICKET) for n in range(len(functions))))
@@ -151,3 +159,4 @@ class _Crew:
             answers.close()
             return
         self._functions[number].keep(symbol, code)
+        self._waiting.advance()
