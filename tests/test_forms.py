@@ -29,7 +29,6 @@ from luciole.ir.ops.add_n import AddN
 from luciole.ir.ops.elementwise_binary import Arithmetic, Maximum, Minimum
 from luciole.ir.ops.gelu import Gelu
 from luciole.ir.ops.leaky_relu import LeakyRelu
-from luciole.ir.ops.pool_2d import MaxPool2D
 from luciole.ir.ops.prelu import PRelu
 from luciole.kernels.core import registry
 from luciole.kernels.elements import binary, unary
@@ -39,10 +38,10 @@ from luciole.kernels.portable import printed
 from luciole.kernels.portable.calls import portable_kinds
 from luciole.lquantizer.training import tf_table
 from luciole.lquantizer.training.tf_graph import TensorGraph
-from luciole.schema.enums import ActivationFunctionType, BuiltinOperator, Padding
+from luciole.schema.enums import ActivationFunctionType, BuiltinOperator
 from tests.compiler_support import built, needs_compiler, program_of
 from tests.native_support import built as compiled_step
-from tests.native_support import run_compiled, run_steps
+from tests.native_support import run_steps
 from tests.support import litert, one_op, run_reference
 
 LIMITS = np.finfo(np.float32)
@@ -413,34 +412,6 @@ assert np.signbit(result[0, 2])
 def test_a_formula_of_an_operator_from_elsewhere_has_a_form_in_c(tmp_path: Path) -> None:
     """In a process of its own: classes stay known."""
     subprocess.run([sys.executable, "-c", OWN, str(tmp_path)], check=True)
-
-
-NAN = np.nan
-LINES = np.array(
-    [[NAN, 1, 2], [1, NAN, 2], [1, 2, NAN], [NAN] * 3, [-np.inf] * 3, [-0.0, 0, 0], [3, -1, 2]],
-    np.float32,
-)
-LARGEST = np.array([2, 2, 2, LIMITS.min, LIMITS.min, 0, 3], np.float32)
-
-
-@needs_compiler
-def test_the_largest_of_a_window_skips_nan_in_every_form(tmp_path: Path) -> None:
-    pytest.importorskip("tensorflow")
-    from tests.exporters.onnx_support import by_onnxruntime
-
-    images = LINES.reshape(1, *LINES.shape, 1)
-    window: dict[str, Any] = {"filter_height": 1, "filter_width": 3, "stride_h": 1, "stride_w": 3}
-    model = one_op(MaxPool2D, [images], padding=Padding.VALID, **window)
-    forms = {
-        "NumPy": run_reference(MaxPool2D, [images], padding=Padding.VALID, **window)[0],
-        "compiled": run_compiled(MaxPool2D, [images], padding=Padding.VALID, **window)[0],
-        "C": built(program_of(model), tmp_path).run({"x0": images})[0],
-        "ONNX": by_onnxruntime(to_bytes(model, "onnx"), [images])[0],
-        "TensorFlow": TensorGraph(model.graph)([images])[model.graph.outputs[0]],
-        "LiteRT": litert(to_bytes(model, "tflite"), [images])[0],
-    }
-    for form, result in forms.items():
-        np.testing.assert_array_equal(np.ravel(result), LARGEST, form)
 
 
 @pytest.mark.parametrize("cls", [Maximum, Minimum])
