@@ -10,7 +10,7 @@ import numpy as np
 from luciole.compiler.variables import variables_of
 from luciole.interpreter.microscaling import InBlocks
 from luciole.interpreter.settle import Settled, settle
-from luciole.ir import Array, Graph, GraphError, Op, UnsupportedError, Value
+from luciole.ir import Array, Graph, GraphError, LucioleError, Op, UnsupportedError, Value
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops.rnn import RNN, UnidirectionalSequenceRNN
 from luciole.ir.ops.svdf import SVDF
@@ -165,8 +165,20 @@ def refusals(graph: Graph) -> dict[Op, str]:
 
 
 def _settled(graph: Graph) -> Settled:
+    """Settle a graph whose open extents count as 1. Raises LucioleError, naming inputs that have
+    such, where an operator does not take them.
+    """
     shapes = {value: tuple(value.dims) for value in graph.inputs}
-    return settle(graph, shapes, MEMORY_LIMIT, simulates=False)
+    try:
+        return settle(graph, shapes, MEMORY_LIMIT, simulates=False)
+    except LucioleError as error:
+        opened = [repr(value.name) for value in graph.inputs if None in value.shape]
+        if not opened:
+            raise
+        hint = "luciole import --shape NAME=... settles them"
+        raise GraphError(
+            f"{error} (open extents of {', '.join(opened)} count as 1 in C: {hint})"
+        ) from None
 
 
 def _odd_operand(op: Op) -> str:

@@ -16,9 +16,11 @@ from luciole.compiler.headers import needed, pieces, struct_fields
 from luciole.compiler.options import OptionError
 from luciole.compiler.self_test import random_records, self_test
 from luciole.compiler.text import Names, comment, number, table
-from luciole.ir import Graph, LucioleError, Model, TensorType, UnsupportedError
+from luciole.ir import Graph, GraphError, LucioleError, Model, TensorType, UnsupportedError
 from luciole.ir.graph import Signature
 from luciole.ir.ops.activations import Tanh
+from luciole.ir.ops.pool_2d import MaxPool2D
+from luciole.schema.enums import Padding
 from luciole.tools.random_models import lq_dense
 from tests.compiler_support import (
     COMPILERS,
@@ -28,6 +30,7 @@ from tests.compiler_support import (
     program_of,
     run_sound,
 )
+from tests.support import one_op
 
 
 def test_a_person_finds_each_layer_its_shape_and_its_bytes() -> None:
@@ -206,6 +209,16 @@ def test_threads_may_call_a_library(tmp_path: Path) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(found, range(4))) == [{one} for one in wanted]
+
+
+def test_a_program_refuses_open_extents_that_a_pool_does_not_take() -> None:
+    window = {"filter_height": 2, "filter_width": 2, "stride_h": 2, "stride_w": 2}
+    model = one_op(
+        MaxPool2D, [np.ones((1, 4, 4, 1), np.float32)], (), **window, padding=Padding.VALID
+    )
+    model.graph.inputs[0].shape = (1, None, None, 1)
+    with pytest.raises(GraphError, match=r"open extents of 'x0' count as 1 in C: .* --shape"):
+        program_of(model)
 
 
 def test_a_program_refuses_tensors_that_c_has_no_type_for() -> None:

@@ -82,6 +82,12 @@ def test_one_name_is_one_extent_wherever_it_stands(tmp_path: Path) -> None:
         luciole.load(path, shapes={"a": (4, 5), "b": (4, 6)})
 
 
+def test_a_question_mark_is_no_name_of_an_extent(tmp_path: Path) -> None:
+    path = write(tmp_path / "m.onnx", {"a": ["?", "?"], "b": ["?", "?"]}, "times")
+    graph = luciole.load(path, shapes={"a": (4, 5), "b": (4, 5)}).graph
+    assert [v.shape for v in graph.inputs] == [(4, 5), (4, 5)]
+
+
 def test_a_constant_takes_the_place_of_an_input(tmp_path: Path) -> None:
     path = write(tmp_path / "m.onnx", {"a": [2], "b": [1]}, "times")
     model = luciole.load(path, constants={"b": [3]})

@@ -59,13 +59,15 @@ def open_extents(graph: GraphProto) -> list[str]:
 
 
 def extents_of(info: ValueInfoProto) -> list[Extent]:
-    """Read an input's extents; negative numbers mean open ones, too."""
+    """Read an input's extents; negative numbers mean open ones, too, and so does ``?``, as which
+    paddle2onnx writes each, whatever it is.
+    """
     extents: list[Extent] = []
     for dim in info.type.tensor_type.shape.dim:
         if dim.HasField("dim_value") and dim.dim_value >= 0:
             extents.append(dim.dim_value)
         else:
-            extents.append(dim.dim_param or None)
+            extents.append(None if dim.dim_param == "?" else dim.dim_param or None)
     return extents
 
 
