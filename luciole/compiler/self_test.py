@@ -102,10 +102,13 @@ def _comparison(k: int, end: End) -> Iterator[str]:
     expected = f"wanted_{k}[record * {_size(end)} + i]"
     yield f"        for (int i = 0; i < {_size(end)}; i++) {{"
     if end.value.dtype == TensorType.FLOAT32:
-        yield f"            float off = found_{k}[i] - {expected}, size = {expected};"
+        yield f"            float one = found_{k}[i], other = {expected};"
+        yield "            float off = one - other, size = other;"
         yield "            if (off < 0.0f) off = -off;"
         yield "            if (size < 0.0f) size = -size;"
-        yield f"            wrong += !(off <= {FLOATS_WITHIN} * (1.0f + size));"
+        yield f"            off -= {FLOATS_WITHIN} * (1.0f + size); /* NaN where one is infinite */"
+        yield "            int both = one == other || (one != one && other != other);"
+        yield "            wrong += !(off <= 0.0f || both);"
     else:
         yield f"            wrong += found_{k}[i] != {expected};"
     yield "        }"

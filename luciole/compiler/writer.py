@@ -102,7 +102,9 @@ class Writer:
             "};",
             "",
             *self._state_declared(),
-            "/* Runs the network once; 0 means that all went well. Arguments must not overlap. */",
+            "/* Runs the network once; 0 means that all went well. Arguments must not overlap.",
+            f" * {self._threads_note}",
+            " */",
             f"{self._signature()};",
             "",
             "#ifdef __cplusplus",
@@ -122,6 +124,17 @@ class Writer:
         if self.options.arena == CALLER:
             return "of memory that callers give, at a multiple of 8"
         return "of static memory"
+
+    @property
+    def _threads_note(self) -> str:
+        """Whether runs may be at the same time."""
+        if self._arena and self.options.arena != CALLER:
+            return (
+                "One run at a time: tensors share static memory (callers give it: --arena caller)."
+            )
+        own = ["an arena"] * (self.options.arena == CALLER) + ["a state"] * bool(self.states)
+        each = f", each with {' and '.join(own)} of its own" if own else ""
+        return f"Several threads may call it at once{each}: nothing else is written."
 
     def _sizes(self, end: End) -> Iterator[str]:
         value, called = end.value, self._values[end.value].removeprefix(OF_MODEL)

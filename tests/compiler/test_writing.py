@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from luciole.compiler.text import Names, comment, number, table
 from luciole.ir import Graph, GraphError, LucioleError, Model, TensorType, UnsupportedError
 from luciole.ir.graph import Signature
 from luciole.ir.ops.activations import Tanh
+from luciole.ir.ops.elementwise_unary import Log
 from luciole.ir.ops.pool_2d import MaxPool2D
 from luciole.schema.enums import Padding
 from luciole.tools.random_models import lq_dense
@@ -212,10 +214,8 @@ def test_threads_may_call_a_library(tmp_path: Path) -> None:
 
 
 def test_a_program_refuses_open_extents_that_a_pool_does_not_take() -> None:
-    window = {"filter_height": 2, "filter_width": 2, "stride_h": 2, "stride_w": 2}
-    model = one_op(
-        MaxPool2D, [np.ones((1, 4, 4, 1), np.float32)], (), **window, padding=Padding.VALID
-    )
+    window: dict[str, Any] = {"filter_height": 2, "filter_width": 2, "padding": Padding.VALID}
+    model = one_op(MaxPool2D, [np.ones((1, 4, 4, 1), np.float32)], stride_h=2, stride_w=2, **window)
     model.graph.inputs[0].shape = (1, None, None, 1)
     with pytest.raises(GraphError, match=r"open extents of 'x0' count as 1 in C: .* --shape"):
         program_of(model)
@@ -261,3 +261,14 @@ def test_a_network_without_inputs_has_a_self_test(tmp_path: Path) -> None:
     program = program_of(model)
     test = self_test(program, built(program, tmp_path), random_records(program))
     assert run_sound(program, tmp_path, test) == 0
+
+
+@needs_compiler
+def test_a_self_test_expects_infinities_and_nan(tmp_path: Path) -> None:
+    x = np.array([[-1.0, 0.0, 1.0, 4.0]], np.float32)
+    program = program_of(one_op(Log, [x]))
+    text = self_test(program, built(program, tmp_path), {"x0": x})
+    for expected in ("NAN", "-INFINITY"):
+        assert expected in text
+        assert run_sound(program, tmp_path, text.replace(expected, "1.0f")) == 1
+    assert run_sound(program, tmp_path, text) == 0
