@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +12,10 @@ from numpy.typing import NDArray
 from luciole.ir import Array, TensorType
 from luciole.ir.ops.batch_matmul import BatchMatMul
 from luciole.kernels import jit
-from luciole.kernels.core.contract import Built, Context, NativeStep
-from luciole.kernels.core.memory import reach, turns
+from luciole.kernels.core.contract import Built, Context, NativeStep, Stage
+from luciole.kernels.core.memory import Memory, reach, turns
 from luciole.kernels.core.registry import native, reference
+from luciole.kernels.core.shares import ranges, stages
 from luciole.kernels.jit import floats
 from luciole.kernels.jit.record import Record, reader
 from luciole.kernels.layers.floats.layer import FloatLayer, Geometry, misfit
@@ -24,6 +26,8 @@ from luciole.kernels.portable.calls import CCall, Field, PortableContext, portab
 from luciole.schema.enums import ActivationFunctionType
 
 NONE = ActivationFunctionType.NONE
+LEAST_PRODUCTS = 32_000
+"""Products below which a thread of its own does not pay."""
 
 
 @reference(BatchMatMul, TensorType.FLOAT32)
@@ -72,7 +76,25 @@ def build(op: BatchMatMul, context: Context) -> Built:
 def _with_any_right(
     op: BatchMatMul, left: Array, right: Array, y: Array, depth: int
 ) -> NativeStep | None:
-    """Pack the right matrix of each batch when it is there, then multiply."""
+    """Pack the right matrix of each batch when it is there, then multiply: threads share these."""
+    count, work = math.prod(y.shape[:-2]), y.shape[-2] * y.shape[-1] * depth
+    kept: list[Memory] = []
+
+    def split(threads: int) -> list[Stage]:
+        parts = ranges(count, threads, -(-LEAST_PRODUCTS // max(work, 1)))
+        shares = [_batches(op, left, right, y, depth) for _ in parts]
+        kept.extend(memory for _, memory in shares)
+        pairs = zip(shares, parts, strict=True)
+        return stages([part_of(record, begin, end) for (record, _), (begin, end) in pairs])
+
+    record, memory = _batches(op, left, right, y, depth)
+    return memory.step(_multiply.address, record, split)
+
+
+def _batches(
+    op: BatchMatMul, left: Array, right: Array, y: Array, depth: int
+) -> tuple[Batches, Memory]:
+    """Describe the products of all batches, with memory of their own."""
     *batches, rows, columns = y.shape
     layer = FloatLayer(Geometry.of_rows(rows, depth), NONE, left, y)
     layer.convolution(np.zeros((1, columns, 1, depth), np.float32), None)
@@ -98,7 +120,7 @@ def _with_any_right(
         turning=memory.record(turning) if op.adjoint_lhs else 0,
         turned=turned,
     )
-    return memory.step(_multiply.address, record)
+    return record, memory
 
 
 class Packing(Record):
@@ -128,16 +150,30 @@ class Batch(Record):
     y: int
 
 
-class Batches(Record):
-    """Tables of batches and parts, and how matrices are packed; turned left ones where needed."""
+class ManyBatches(Record):
+    """A table of ``Batch``, and how many it has."""
 
     batches: int
     count: int
+
+
+class Batches(ManyBatches):
+    """Tables of batches and parts, and how matrices are packed; turned left ones where needed."""
+
     parts: int
     part_count: int
     packing: int
     turning: int
     turned: int
+
+
+M = TypeVar("M", bound=ManyBatches)
+
+
+def part_of(record: M, begin: int, end: int, **fields: int) -> M:
+    """Copy a record for some of its batches, with other contents of some fields."""
+    place = record.batches + Batch.layout.itemsize * begin
+    return record.replace(batches=place, count=end - begin, **fields)
 
 
 _packing_at, _part_at = reader(Packing), reader(Part)

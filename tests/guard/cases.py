@@ -18,11 +18,12 @@ from luciole.interpreter import Interpreter, Plan, compile_graph
 from luciole.interpreter.memory import MemoryLimitError
 from luciole.ir import Array, Model, Op, Value
 from luciole.ir.fields import INDEX
-from luciole.kernels import jit
+from luciole.kernels import batch_matmul, jit
 from luciole.kernels.core import registry
 from luciole.kernels.core.allocation import placed
 from luciole.kernels.core.contract import Context, NativeStep, Signature
 from luciole.kernels.elements import strided
+from luciole.kernels.integers import batch_matmul_bytes
 from luciole.kernels.layers.geometry import sequence
 from luciole.kernels.layers.levels import counting
 from tests.fuzz.compiled import Compared
@@ -120,7 +121,13 @@ def run(case: Case, seed: int) -> str:
 @contextmanager
 def _sharing_everything() -> Iterator[None]:
     """Let threads share also what would not pay."""
-    names = ((strided, "LEAST_SHARE"), (sequence, "LEAST_CYCLES"), (sequence, "LEAST_BEHIND_ONE"))
+    names = (
+        (strided, "LEAST_SHARE"),
+        (sequence, "LEAST_CYCLES"),
+        (sequence, "LEAST_BEHIND_ONE"),
+        (batch_matmul, "LEAST_PRODUCTS"),
+        (batch_matmul_bytes, "LEAST_PRODUCTS"),
+    )
     limits = [
         (module, name, getattr(module, name)) for module, name in (*names, (counting, "LEAST_WORK"))
     ]

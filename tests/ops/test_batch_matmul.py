@@ -9,7 +9,7 @@ from luciole.importers import from_bytes
 from luciole.interpreter import compile_graph
 from luciole.ir import Graph, ShapeError, UnsupportedError
 from luciole.ir.ops.batch_matmul import BatchMatMul
-from tests.native_support import run_compiled
+from tests.native_support import built, run_compiled
 from tests.ops.int8_support import integers
 from tests.support import Affine, data_path, litert, one_op, run_litert, run_reference
 
@@ -163,3 +163,26 @@ def test_batch_matmul_refuses_batches_that_do_not_stretch() -> None:
 def test_batch_matmul_refuses_integers() -> None:
     with pytest.raises(UnsupportedError, match="no kernel for INT32; there is FLOAT32"):
         run_reference(BatchMatMul, [np.ones((2, 2), np.int32)] * 2)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.int8])
+@pytest.mark.parametrize("lhs", [False, True])
+@pytest.mark.parametrize("rhs", [False, True])
+def test_threads_share_batches(kind: Any, lhs: bool, rhs: bool) -> None:
+    """``run_compiled`` compares their shares with the whole; heads of a transformer."""
+    rng = np.random.default_rng(8)
+    shapes = [(2, 5, 64, 72), (2, 5, 72, 48)]
+    shapes = [(*s[:-2], *s[:-3:-1]) if t else s for s, t in zip(shapes, (lhs, rhs), strict=True)]
+    given: dict[str, Any] = {"adjoint_lhs": lhs, "adjoint_rhs": rhs}
+    if kind == np.float32:
+        pair = [rng.normal(size=shape).astype(kind) for shape in shapes]
+    else:
+        pair = [integers(rng, kind, shape) for shape in shapes]
+        given |= {"affine": [Affine(0.01, 3), Affine(0.02, -5)], "results": [Affine(0.2, 7)]}
+    step, _ = built(one_op(BatchMatMul, pair, (), **given).graph.ops[0], pair)
+    assert step is not None
+    assert step.split is not None
+    assert [len(stage) for stage in step.split(3)] == [3]
+    (wanted,) = run_reference(BatchMatMul, pair, (), **given)
+    (made,) = run_compiled(BatchMatMul, pair, (), **given)
+    np.testing.assert_allclose(made, wanted, rtol=1e-5, atol=1e-5)

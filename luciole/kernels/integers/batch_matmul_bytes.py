@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import cache
 
 from luciole.kernels import jit
-from luciole.kernels.batch_matmul import batch_at
-from luciole.kernels.core.contract import NativeStep
+from luciole.kernels.batch_matmul import LEAST_PRODUCTS, ManyBatches, batch_at, part_of
+from luciole.kernels.core.contract import NativeStep, Stage
 from luciole.kernels.core.memory import Memory
+from luciole.kernels.core.shares import ranges, stages
 from luciole.kernels.fixed_point.scalars import between, multiply
 from luciole.kernels.jit import LANES
-from luciole.kernels.jit.record import Record
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
 from luciole.kernels.jit.vector.row_products import (
     SPAN,
@@ -36,14 +36,12 @@ ROWS = 4
 BYTE, SHORT, WORD = int(Kind.INT8), int(Kind.INT16), int(Kind.INT32)
 
 
-class ByteBatches(Record):
+class ByteBatches(ManyBatches):
     """A table of batches; rows, depth and columns; how far rows and columns of the first matrix are
     apart, and both zero points; room for its rows, each ``step`` bytes, for the sums of their
     steps, and for sums of 16 columns of four rows; and how sums become results.
     """
 
-    batches: int
-    count: int
     rows: int
     depth: int
     columns: int
@@ -89,6 +87,17 @@ class ByteProduct:
         ``to`` says how sums become results.
         """
         step = 2 * (self.depth // SPAN + 2) * SPAN
+        work = self.rows * self.depth * self.columns
+
+        def room() -> dict[str, int]:
+            lefts = memory.scratch(self.rows, step // 4)
+            totals, sums = memory.scratch(self.rows), memory.scratch(ROWS, LANES)
+            return {"lefts": lefts, "totals": totals, "sums": sums}
+
+        def split(threads: int) -> list[Stage]:
+            parts = ranges(count, threads, -(-LEAST_PRODUCTS // max(work, 1)))
+            return stages([part_of(record, begin, end, **room()) for begin, end in parts])
+
         record = ByteBatches(
             batches=batches,
             count=count,
@@ -99,13 +108,11 @@ class ByteProduct:
             across=self.rows if self.turned[0] else 1,
             x_zero=zeros[0],
             right_zero=zeros[1],
-            lefts=memory.scratch(self.rows, step // 4),
             step=step,
-            totals=memory.scratch(self.rows),
-            sums=memory.scratch(ROWS, LANES),
+            **room(),
             **to,
         )
-        return memory.step(_kernel(int(self.turned[1])).address, record)
+        return memory.step(_kernel(int(self.turned[1])).address, record, split)
 
 
 @jit.separate
