@@ -8,6 +8,7 @@ Integer-Arithmetic-Only Inference", equation 1, and of TFLite's 8-bit quantizati
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -238,6 +239,29 @@ def stored_parameters(value: Value) -> tuple[Floats, Points]:
         np.zeros(0, np.float32) if scale is None else np.asarray(scale, np.float32),
         np.zeros(0, np.int64) if points is None else np.asarray(points, np.int64),
     )
+
+
+def without_points(value: Value) -> QuantizationParameters | None:
+    """Copy a tensor's table without its zero points, of which there is one of 0 for each scale;
+    None for others.
+    """
+    scales, points = stored_parameters(value)
+    if value.quantization is None or not len(scales):
+        return None
+    if len(points) != len(scales) or points.any():
+        return None
+    table = copy(value.quantization)
+    table.zero_point = None
+    return table
+
+
+def add_points(value: Value) -> None:
+    """Give a tensor that has scales without zero points one of 0 for each."""
+    scales, points = stored_parameters(value)
+    if value.quantization is not None and not len(points):
+        table = copy(value.quantization)
+        table.zero_point = np.zeros(len(scales), np.int64)
+        value.quantization = table
 
 
 def noted_range(value: Value) -> tuple[float, float] | None:

@@ -12,6 +12,7 @@ from flatbuffers import flexbuffers
 from numpy.typing import NDArray
 
 from luciole.ir import Buffer, Graph, Model, Op, Signature, UnknownOp, Value
+from luciole.ir.analysis.bias_steps import shortened
 from luciole.ir.blockwise import blocks_of
 from luciole.ir.errors import FormatError, UnsupportedError
 from luciole.ir.fields import Field, for_graphs
@@ -95,8 +96,9 @@ class _Exporter:
 
     def _graph(self, graph: Graph) -> tables.SubGraph:
         index = {value: i for i, value in enumerate(graph.values)}
+        short = shortened(graph)
         return tables.SubGraph(
-            tensors=[self._tensor(value, index) for value in graph.values],
+            tensors=[self._tensor(value, index, short) for value in graph.values],
             inputs=_ints(index[v] for v in graph.inputs),
             outputs=_ints(index[v] for v in graph.outputs),
             operators=[self._operator(op, index) for op in graph.ops],
@@ -104,14 +106,19 @@ class _Exporter:
             debug_metadata_index=graph.debug_metadata_index,
         )
 
-    def _tensor(self, value: Value, index: dict[Value, int]) -> tables.Tensor:
+    def _tensor(
+        self,
+        value: Value,
+        index: dict[Value, int],
+        short: Mapping[Value, tables.QuantizationParameters | None],
+    ) -> tables.Tensor:
         signature = value.shape_signature
         return tables.Tensor(
             shape=_ints(value.dims),
             type=value.dtype,
             buffer=self._place(value.buffer),
             name=value.name,
-            quantization=_quantization(value, index),
+            quantization=short[value] if value in short else _quantization(value, index),
             is_variable=value.is_variable,
             sparsity=value.sparsity,
             shape_signature=None if signature is None else _ints(signature),

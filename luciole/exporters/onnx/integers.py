@@ -12,11 +12,11 @@ from luciole.exporters.onnx.errors import RefusedError
 from luciole.exporters.onnx.nodes import Term
 from luciole.exporters.onnx.rules import rules
 from luciole.ir import Graph, Model, Op, TensorType, Value
+from luciole.ir.analysis.bias_steps import steps_of_bias
 from luciole.ir.blockwise import Blockwise, blocks_of
 from luciole.ir.dtypes import array_type
 from luciole.ir.errors import UnsupportedError
 from luciole.ir.ops.quantize import Dequantize
-from luciole.ir.passes.fuse_quantization import steps_of_bias
 from luciole.ir.passes.split_quantization import split_quantization
 from luciole.ir.quantization import Affine, affine_of, is_affine
 

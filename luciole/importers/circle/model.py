@@ -13,6 +13,7 @@ import luciole.ir.ops  # noqa: F401  # registers every operator class
 from luciole.importers.circle.operators import import_operator
 from luciole.importers.imported import Imported
 from luciole.ir import Buffer, Graph, Model, Signature, Value
+from luciole.ir.analysis.bias_steps import complete
 from luciole.ir.blockwise import blocks_of
 from luciole.ir.findings import Finding, Severity
 from luciole.ir.rewriting.moved import rescale_moved
@@ -186,6 +187,7 @@ class _Importer:
         graph.outputs = self._picked(graph.values, table.outputs, f"{path}.outputs", "tensor")
         for index, operator in enumerate(table.operators or []):
             self._operator(graph, operator, f"{path}.operators[{index}]")
+        complete(graph)
 
     def _value(self, tensor: tables.Tensor, path: str) -> Value:
         dtype = tensor.type

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from luciole.ir.analysis.bias_steps import steps_of_bias
 from luciole.ir.graph import Graph
 from luciole.ir.moved_codes import misplaced
 from luciole.ir.op import Op
 from luciole.ir.ops.elementwise_binary import Add, Sub
 from luciole.ir.ops.quantize import Dequantize, Quantize
-from luciole.ir.quantization import Affine, affine_of
+from luciole.ir.quantization import Affine
 from luciole.ir.value import Value
 from luciole.schema.enums import TensorType
 
@@ -118,29 +118,6 @@ def _encode_bias(graph: Graph, op: Op, slots: list[Value | None]) -> None:
     constant = graph.add_constant(graph.unique_name(f"{bias.name}/integers"), codes, affine.dtype)
     constant.quantization = affine.table()
     slots[slots.index(bias)] = constant
-
-
-def steps_of_bias(op: Op, slots: Sequence[Value | None]) -> NDArray[np.float32] | None:
-    """Compute the scale of a layer's bias, one or [outputs], with other operands in its ``slots``:
-    its input's scale times its weights'. None where these are no integers, and where an input has
-    several scales or weights have some of another axis than that of outputs, for which no kernel
-    has steps.
-    """
-    quant = op.quantized_as
-    named = dict(zip((name for name, _ in op.named_operands()), slots, strict=True))
-    of_input = _scales(named.get(quant.input), None)
-    of_weights = _scales(named.get(quant.weight or ""), quant.axis)
-    return None if of_input is None or of_weights is None else of_input * of_weights
-
-
-def _scales(value: Value | None, axis: int | None) -> NDArray[np.float32] | None:
-    """Read the one scale of a tensor of integers, or those along an ``axis``; None for others."""
-    affine = None if value is None else affine_of(value)
-    if value is None or affine is None or affine.scale.size == 1:
-        return None if affine is None else affine.scale
-    count = len(value.dims)
-    fits = axis is not None and -count <= axis < count and affine.axis == axis % count
-    return affine.scale if fits and value.dims[affine.axis] == affine.scale.size else None
 
 
 def _is_float(value: Value | None) -> bool:

@@ -12,10 +12,11 @@ from collections.abc import Container
 
 import numpy as np
 
+from luciole.ir.analysis.bias_steps import steps_of_bias
 from luciole.ir.graph import Graph
 from luciole.ir.op import Op
 from luciole.ir.ops.quantize import Dequantize, Quantize, version_of_dequantize
-from luciole.ir.passes.fuse_quantization import Runs, steps_of_bias
+from luciole.ir.passes.fuse_quantization import Runs
 from luciole.ir.quantization import ACTIVATIONS, affine_of, stored_parameters
 from luciole.ir.value import Value
 from luciole.schema.enums import TensorType

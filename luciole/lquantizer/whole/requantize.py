@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array, Graph, Model, Op, TensorType, Value
+from luciole.ir.analysis.bias_steps import steps_of_bias
 from luciole.ir.analysis.weights import has_weights, weights_of
 from luciole.ir.graph import all_ops
 from luciole.ir.ops.quantize import Dequantize, Quantize, version_of_dequantize
 from luciole.ir.passes.cleaning.remove_dead import remove_dead, remove_dead_buffers
-from luciole.ir.passes.fuse_quantization import raise_version, steps_of_bias
+from luciole.ir.passes.fuse_quantization import raise_version
 from luciole.ir.quantization import Affine, affine_of
 from luciole.ir.text.common import one_line
 from luciole.lquantizer.errors import QuantizeError
