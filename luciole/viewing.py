@@ -19,6 +19,7 @@ from luciole.drawing.page import html
 from luciole.drawing.svg import svg
 from luciole.files import write_file
 from luciole.importers import as_model, load_with_findings
+from luciole.importers.files import read
 from luciole.interpreter.compare import compare, second_inputs
 from luciole.interpreter.records import Data, Records, check_records, records_of
 from luciole.ir import LucioleError, Model
@@ -125,10 +126,10 @@ def _subject(source: Path_ | Model | Result, place: int) -> Subject:
         return Subject(source, "model" if place == 0 else "other", findings=findings_of(source))
     expect(source, (str, os.PathLike), "a model or its path")
     path = Path(source)
-    model, findings = load_with_findings(path)
+    model, findings, dialect = read(path)
     if not model.graphs:
         raise LucioleError(f"{path.name}: {refusal(findings)}")
-    return Subject(model, path.name, file_bytes=_size(path), findings=findings)
+    return Subject(model, path.name, dialect.name, _size(path), findings)
 
 
 def _size(path: Path) -> int | None:

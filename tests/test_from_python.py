@@ -96,6 +96,12 @@ def test_verify_lists_findings(tmp_path: Path) -> None:
         assert [finding.code for finding in luciole.verify(source)] == ["UNDEFINED"] * 2
 
 
+def test_view_names_the_kind_of_a_file(tmp_path: Path) -> None:
+    for name, kind in (("net.tflite", "tflite"), ("net.circle", "circle")):
+        luciole.save(network(), tmp_path / name)
+        assert luciole.view(tmp_path / name).document["models"][0]["format"] == kind
+
+
 def test_view_shows_a_result_beside_the_float_model(tmp_path: Path) -> None:
     result = luciole.quantize(network(), X, encode_bits=2)
     page = luciole.view(network(), result, data=X)

@@ -213,6 +213,9 @@ def test_help_has_its_own_name(capsys: Capture) -> None:
     assert outcome.out.startswith("usage: circle-bench ")
 
 
+INPUT_SHAPE = "argument --input-shape/--input-layer-shape"
+
+
 @pytest.mark.parametrize(
     ("argv", "sentence"),
     [
@@ -226,10 +229,10 @@ def test_help_has_its_own_name(capsys: Capture) -> None:
         (["m.circle", "--warmup_min_secs=-1"], "--warmup-min-secs is -1.0, at least 0 is"),
         (["m.circle", "--labels", "y"], "--labels goes with --data"),
         (["m.circle", "--limit", "3"], "--limit goes with --data"),
-        (["model.circle", "--input_shape", "1,x"], "'1,x': a shape is written as 1,32,32,3"),
+        (["model.circle", "--input_shape", "1,x"], f"{INPUT_SHAPE}: '1,x': a shape is written as"),
         (
             ["model.circle", "--input_shape", "0,20"],
-            "'0,20': a shape is written as 1,32,32,3",
+            f"{INPUT_SHAPE}: '0,20': a shape is written as 1,32,32,3",
         ),
         (["model.circle", "--data", "test.npz", "--limit", "0"], "limit is 0, at least 1 record"),
         (["m.circle", "--csv", "x", "--enable-op-profiling", "false"], "--csv holds operators"),
