@@ -2,7 +2,8 @@
 
 An exponent of e bits has IEEE 754's bias 2^(e-1) - 1. Its lowest value stands for 0 and the
 subnormal numbers, its highest is reserved, as IEEE 754 reserves it; what is too large becomes the
-largest number. Halves are rounded to even.
+largest number. Halves are rounded to even. Without a mantissa numbers are logarithmic, 0 and powers
+of two, and halves are rounded to 0 and to the larger power.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from luciole.ir.dtypes import Array
 from luciole.ir.value import element_count
 
-EXPONENTS, MANTISSAS, MOST_SHIFT = range(2, 8), range(1, 17), 32
+EXPONENTS, MANTISSAS, MOST_SHIFT = range(2, 8), range(17), 32
 """Bits of exponents and mantissas, and the largest power of two beside them: with these all sums in
 between are float32 numbers.
 """

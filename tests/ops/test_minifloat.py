@@ -23,7 +23,7 @@ pytestmark = pytest.mark.filterwarnings("error")
 SPREAD = np.random.default_rng(1)
 NUMBERS = (SPREAD.normal(0, 1, 3000) * np.exp2(SPREAD.uniform(-20, 20, 3000))).astype(np.float32)
 EXTREMES = np.array([0, -0.0, 1e-40, -1e-40, 3e38, -3e38, np.inf, -np.inf], np.float32)
-SOME = [(2, 1), (2, 4), (3, 2), (3, 5), (4, 3), (4, 4), (5, 5), (5, 10), (7, 16)]
+SOME = [(3, 0), (2, 1), (2, 4), (3, 2), (3, 5), (4, 3), (4, 4), (5, 5), (5, 10), (7, 16)]
 
 
 def attributes(numbers: Minifloat) -> dict[str, Any]:
@@ -46,12 +46,15 @@ def every_number(numbers: Minifloat) -> Array:
 
 
 def nearest(x: Array, numbers: Minifloat) -> Array:
-    """The nearest of all numbers, halves to the one with an even code, by looking at all."""
+    """The nearest of all numbers, halves to the one with an even code, or, without a mantissa, to 0
+    and to the larger power of two, by looking at all.
+    """
     every = every_number(numbers)
     middle = len(every) // 2
     distance = np.abs(every[None] - np.clip(x, every[0], every[-1])[:, None].astype(np.float64))
     odd = np.abs(np.arange(len(every)) - middle) % 2
-    return every[np.lexsort((np.broadcast_to(odd, distance.shape), distance), axis=1)[:, 0]]
+    last = odd if numbers.mantissa else np.where(every == 0.0, -np.inf, -np.abs(every))
+    return every[np.lexsort((np.broadcast_to(last, distance.shape), distance), axis=1)[:, 0]]
 
 
 def test_half_precision_is_one_of_them() -> None:
@@ -135,7 +138,7 @@ def test_files_hold_codes() -> None:
     ("given", "message"),
     [
         ({"exponent_bits": 1}, "the exponent has 1 bits, 2 to 7 are possible"),
-        ({"mantissa_bits": 17}, "the mantissa has 17 bits, 1 to 16 are possible"),
+        ({"mantissa_bits": 17}, "the mantissa has 17 bits, 0 to 16 are possible"),
         ({"shift": 33}, "the shift is 33, -32 to 32 are possible"),
     ],
 )

@@ -275,7 +275,7 @@ def _add_integers(parser: argparse.ArgumentParser) -> None:
 def _add_minifloats(parser: argparse.ArgumentParser) -> None:
     floats = Group(parser, Kind.MINIFLOATS.value, Kind.MINIFLOATS)
     floats.add("--exponent", type=int, metavar="BITS", help="bits of exponents, 2 to 7")
-    floats.add("--mantissa", type=int, metavar="BITS", help="bits of mantissas, 1 to 16")
+    floats.add("--mantissa", type=int, metavar="BITS", help="bits of mantissas, 0 to 16")
     text = "a power of two for each tensor, learned from --data"
     floats.add("--scaled", action="store_true", help=text)
     text = "round what layers read, not what every operator gives"
