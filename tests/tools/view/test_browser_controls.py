@@ -187,6 +187,18 @@ def test_tabbing_reaches_every_control(resnet: Visit) -> None:
     assert missed == []
 
 
+def test_a_frame_shows_focus_for_keys_alone(resnet: Visit) -> None:
+    page = resnet.page
+    shown = "() => getComputedStyle(document.querySelector('svg.graph')).outlineStyle"
+    page.locator(".node").first.click()
+    assert page.evaluate("() => document.activeElement.matches('svg.graph')")
+    assert page.evaluate(shown) == "none"
+    page.keyboard.press("Tab")
+    page.keyboard.press("Shift+Tab")
+    assert page.evaluate("() => document.activeElement.matches('svg.graph')")
+    assert page.evaluate(shown) == "solid"
+
+
 def test_the_legend_covers_nothing_of_a_whole_graph(
     visit: Open, pages: View, digits: Digits
 ) -> None:
