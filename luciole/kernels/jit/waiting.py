@@ -47,7 +47,7 @@ class Waiting:
             print(f"\r{text}", end="", file=sys.stderr, flush=True)
         elif (_is_terminal() or _always) and not self._length:
             self._length = len(text)
-            print(text, file=sys.stderr, flush=True)
+            print(f"luciole: compiling {self._total} kernels", file=sys.stderr, flush=True)
 
     def __exit__(
         self,
