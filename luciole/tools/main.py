@@ -23,46 +23,50 @@ PROGRAMS = {
         "demo", "quantize a bundled model to 3, 2 and 1 bits and compare size, accuracy and time"
     ),
     "quantize": Program(
-        "quantize", "fewer bits for a whole network: int8, int4, float16, ..., or learned levels"
+        "quantize", "give a network fewer bits: int8, int4, float16, ..., or learned levels"
     ),
     "lquantizer": Program(
         "lquantizer", "learn levels for a model's dense layers and convolutions from data"
     ),
     "search": Program(
-        "search.command", "the best files of every size: which bits each layer should have"
+        "search.command", "find the best files of every size, with bits chosen for each layer"
     ),
     "run": Program("run", "run a model over records, and write what it computes of each"),
     "eval": Program(
-        "evaluate", "accuracy of a model on labelled data, and agreement with another model"
+        "evaluate", "measure a model's accuracy on labelled data, and its agreement with another"
     ),
     "bench": Program(
         "bench", "time a model, operator by operator, beside other runtimes (also: circle-bench)"
     ),
     "warmup": Program("warmup", "compile kernels ahead of time and say where they are kept"),
-    "cache": Program("cache", "where compiled kernels are kept, and archives of them"),
+    "cache": Program(
+        "cache", "show where compiled kernels are kept, write and read archives of them"
+    ),
     "import": Program("import_model", "turn a model of one format into a file of another"),
     "dump": Program("dump", "print everything a model file holds (also: circle-dump)"),
     "view": Program(
         "view.command", "look at a model in the browser, as a page or a picture (also: circle-view)"
     ),
-    "diff": Program("diff", "layer by layer, how far a model is from another one on real data"),
+    "diff": Program("diff", "measure how far two models are apart, layer by layer, on real data"),
     "chef": Program("chef", "cook a model from one of ONE's recipes, or write a model's recipe"),
-    "optimize": Program(
-        "optimize", "fewer operators that compute the same: passes by name, fix the batch"
-    ),
+    "optimize": Program("optimize", "compute the same with fewer operators, by passes with names"),
     "extract": Program(
-        "surgery.extract", "a model of some of a model's operators, or of those between two tensors"
+        "surgery.extract", "make a model of some operators, or of those between two tensors"
     ),
-    "split": Program("surgery.split", "parts of a model that run one behind the other"),
-    "cut": Program("surgery.cut", "other outputs of a model, and tensors that become inputs"),
-    "resize": Program("surgery.resize", "other shapes of inputs, and those that follow from them"),
+    "split": Program("surgery.split", "split a model into parts that run one after the other"),
+    "cut": Program("surgery.cut", "make other tensors the outputs or inputs of a model"),
+    "resize": Program(
+        "surgery.resize", "give inputs other shapes, and infer all shapes that follow"
+    ),
     "implant": Program(
-        "surgery.implant", "other tools' scales, zero points, values and ranges, put into a model"
+        "surgery.implant", "put other tools' scales, zero points, values and ranges into a model"
     ),
     "build": Program("jobs.command", "run all steps that one file names, or onecc's .cfg"),
     "pack": Program("pack", "put a model into an nnpackage, which ONE's runtime loads"),
     "compile": Program("compile", "write a network as C99 for machines without Python"),
-    "completion": Program("completion", "write what makes a shell complete programs and options"),
+    "completion": Program(
+        "completion", "write a script by which a shell completes programs and options"
+    ),
     "verify": Program("verify", "check a model file and list what is wrong with it"),
 }
 

@@ -1,6 +1,6 @@
-"""``luciole resize``: other shapes of inputs, and those that follow from them.
+"""``luciole resize``: give inputs other shapes, and infer all shapes that follow.
 
-An extent is left open by ``?``. What an operator does not take is said.
+``?`` leaves an extent open. A shape that an operator does not take is refused.
 
   luciole resize net.tflite -o net4.tflite --shape 4,224,224,3
   luciole resize net.circle -o out.circle --shape image=1,128,128,3 --shape mask=1,128,128
