@@ -297,10 +297,10 @@ class Writer:
         for value, array in self.states.items():
             place = f"state->{self._values[value]}"
             if not any(array.tobytes()):
-                lines.append(f"    memset({place}, 0, sizeof {place});")
+                lines.append(f"    (void)memset({place}, 0, sizeof {place});")
                 continue
             table_name = self._shared("begin", ctype_of(value.dtype), array, texts)
-            lines.append(f"    memcpy({place}, {table_name}, sizeof {place});")
+            lines.append(f"    (void)memcpy({place}, {table_name}, sizeof {place});")
         yield from texts
         yield self._reset_signature()
         yield "{"

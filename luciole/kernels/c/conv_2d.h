@@ -46,7 +46,7 @@ static void luc_gather_int8(const struct luc_conv_2d_int8 *op, const luc_code_in
     int32_t zero = op->input_zero, depth = op->depth, width = w->kernel_width;
     int32_t size = w->kernel_height * width * depth, step = w->dilation_width * w->channels;
     int32_t inside = (at.rows.last - at.rows.first) * (at.columns.last - at.columns.first) * depth;
-    if (inside < size) memset(to, 0, 2 * (size_t)size);
+    if (inside < size) (void)memset(to, 0, 2 * (size_t)size);
     for (int32_t k = at.rows.first; k < at.rows.last; k++) {
         int32_t l = at.columns.first;
         const luc_code_int8 *from = x + luc_pixel(w, &at, k, l) * w->channels;

@@ -16,7 +16,7 @@ static inline void luc_spread_int8(const int8_t *from, int32_t less, int32_t cou
         uint32_t four = luc_load(from), pairs[2];
         pairs[0] = luc_add_even_bytes(both, four);
         pairs[1] = luc_add_odd_bytes(both, four);
-        memcpy(to, pairs, sizeof pairs);
+        (void)memcpy(to, pairs, sizeof pairs);
     }
 #endif
     for (int32_t k = 0; k < count; k++) to[k] = (int16_t)(from[k] - less);
@@ -49,7 +49,7 @@ static inline void luc_spread_uint8(const uint8_t *from, int32_t less, int32_t c
 static inline void luc_spread_int16(const int16_t *from, int32_t less, int32_t count, int16_t *to)
 {
     (void)less;
-    memcpy(to, from, 2 * (size_t)count);
+    (void)memcpy(to, from, 2 * (size_t)count);
     luc_prepare(to, count);
 }
 

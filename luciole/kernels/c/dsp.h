@@ -59,7 +59,7 @@ static inline int32_t luc_add_higher(uint32_t x, uint32_t y, int32_t sum)
 static inline uint32_t luc_load(const void *from)
 {
     uint32_t found;
-    memcpy(&found, from, sizeof found);
+    (void)memcpy(&found, from, sizeof found);
     return found;
 }
 #endif

@@ -8,14 +8,14 @@
 static inline uint32_t luc_bits_of(float x)
 {
     uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
+    (void)memcpy(&bits, &x, sizeof bits);
     return bits;
 }
 
 static inline float luc_of_bits(uint32_t bits)
 {
     float x;
-    memcpy(&x, &bits, sizeof x);
+    (void)memcpy(&x, &bits, sizeof x);
     return x;
 }
 

@@ -283,7 +283,7 @@ static inline void luc_levels_among(const int32_t *x, uint8_t *y, uint32_t count
                                     const int32_t *thresholds, unsigned bits)
 {
 #if LUC_WORDS > 1
-    memset(y, 0, count);
+    (void)memset(y, 0, count);
     for (uint32_t t = 0; t < (1u << bits) - 1; t++)
         for (uint32_t k = 0; k < count; k++) y[k] = (uint8_t)(y[k] + (x[k] > thresholds[t]));
 #else
@@ -325,7 +325,7 @@ static inline void luc_leave(const struct luc_results *to, const int32_t *result
     if (to->next_bits)
         luc_levels_among(results, (uint8_t *)y, to->outputs, to->thresholds, to->next_bits);
     else
-        memcpy(y, results, 4 * (size_t)to->outputs);
+        (void)memcpy(y, results, 4 * (size_t)to->outputs);
 }
 
 #endif

@@ -14,7 +14,7 @@ struct luc_levels_of_floats {
 static inline int32_t luc_order(float x)
 {
     int32_t order;
-    memcpy(&order, &x, sizeof order);
+    (void)memcpy(&order, &x, sizeof order);
     if ((order & 0x7fffffff) > 0x7f800000) return INT32_MIN;
     if (order == INT32_MIN) return 0;
     return order < 0 ? order ^ 0x7fffffff : order;
@@ -24,12 +24,12 @@ static inline int32_t luc_order(float x)
 static void luc_levels_of_floats(const struct luc_levels_of_floats *op, const float *x, uint8_t *y)
 {
 #if LUC_WORDS > 1
-    memset(y, 0, op->count);
+    (void)memset(y, 0, op->count);
     for (uint32_t t = 0; t < (1u << op->bits) - 1; t++) {
         int32_t order = op->thresholds[t];
         float threshold;
         order = order < 0 ? order ^ 0x7fffffff : order;
-        memcpy(&threshold, &order, sizeof threshold);
+        (void)memcpy(&threshold, &order, sizeof threshold);
         for (uint32_t k = 0; k < op->count; k++) y[k] = (uint8_t)(y[k] + (x[k] > threshold));
     }
 #else

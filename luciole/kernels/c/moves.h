@@ -12,7 +12,7 @@ struct luc_fill {
 
 static void luc_fill(const struct luc_fill *op, void *y)
 {
-    memset(y, op->with, op->bytes);
+    (void)memset(y, op->with, op->bytes);
 }
 
 struct luc_repeat {
@@ -24,7 +24,7 @@ struct luc_repeat {
 static void luc_repeat(const struct luc_repeat *op, void *y)
 {
     unsigned char *to = (unsigned char *)y;
-    for (uint32_t k = 0; k < op->count; k++, to += op->size) memcpy(to, op->element, op->size);
+    for (uint32_t k = 0; k < op->count; k++, to += op->size) (void)memcpy(to, op->element, op->size);
 }
 
 struct luc_place {
@@ -47,7 +47,7 @@ static void luc_place(const struct luc_place *op, const void *x, void *y)
             to += left % op->extents[a] * op->steps[a];
             left /= op->extents[a];
         }
-        memcpy((unsigned char *)y + to, from, op->run);
+        (void)memcpy((unsigned char *)y + to, from, op->run);
     }
 }
 
@@ -64,7 +64,7 @@ struct luc_update {
 static void luc_update(const struct luc_update *op, const void *x, const void *box, uint32_t first, void *y)
 {
     struct luc_place placed = {op->run, op->axes, first, op->extents, op->steps};
-    memcpy(y, x, op->bytes);
+    (void)memcpy(y, x, op->bytes);
     luc_place(&placed, box, y);
 }
 

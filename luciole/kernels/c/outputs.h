@@ -11,7 +11,7 @@ struct luc_copy {
 
 static void luc_copy(const struct luc_copy *op, const void *x, void *y)
 {
-    memcpy(y, x, op->bytes);
+    (void)memcpy(y, x, op->bytes);
 }
 
 enum { LUC_INTEGERS = 0, LUC_FLOATS = 1, LUC_BYTES = 2 };
@@ -29,7 +29,7 @@ static int32_t luc_in_order(const void *x, uint32_t k, unsigned kind)
 {
     int32_t number;
     if (kind == LUC_BYTES) return ((const int8_t *)x)[k];
-    memcpy(&number, (const unsigned char *)x + 4 * (size_t)k, sizeof number);
+    (void)memcpy(&number, (const unsigned char *)x + 4 * (size_t)k, sizeof number);
     if (kind == LUC_INTEGERS || number >= 0) return number;
     return number == INT32_MIN ? 0 : number ^ INT32_MAX;
 }

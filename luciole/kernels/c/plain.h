@@ -43,7 +43,7 @@ static void luc_select(const struct luc_select *op, const uint8_t *truths, const
                        void *z)
 {
     for (uint32_t k = 0, at = 0; k < op->count; k++, at += op->size)
-        memcpy((unsigned char *)z + at, (const unsigned char *)(truths[k] ? x : y) + at, op->size);
+        (void)memcpy((unsigned char *)z + at, (const unsigned char *)(truths[k] ? x : y) + at, op->size);
 }
 
 #endif

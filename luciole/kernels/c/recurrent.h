@@ -27,7 +27,7 @@ static void luc_svdf_float(const struct luc_svdf_float *op, const float *x, floa
         for (uint32_t u = 0; u < op->units; u++) {
             float sum = op->bias ? op->bias[u] : 0.0f;
             for (uint32_t f = u * op->rank; f < (u + 1) * op->rank; f++, state += op->memory) {
-                memmove(state, state + 1, last * sizeof *state);
+                (void)memmove(state, state + 1, last * sizeof *state);
                 state[last] = luc_product(op->feature + f * op->inputs, x, (int32_t)op->inputs);
                 sum += luc_product(op->time + f * op->memory, state, (int32_t)op->memory);
             }
@@ -65,7 +65,7 @@ static void luc_svdf_int8(const struct luc_svdf_int8 *op, const int8_t *x, int16
                 for (uint32_t k = 0; k < op->inputs; k++)
                     newest += (x[k] - op->input_zero) * op->feature[f * op->inputs + k];
                 newest = luc_scaled(newest, op->state_multiplier, op->state_shift);
-                memmove(state, state + 1, last * sizeof *state);
+                (void)memmove(state, state + 1, last * sizeof *state);
                 state[last] = (int16_t)(newest > 32767 ? 32767 : newest < -32768 ? -32768 : newest);
                 for (uint32_t k = 0; k < op->memory; k++)
                     sum += state[k] * op->time[f * op->memory + k];
@@ -108,7 +108,7 @@ static void luc_rnn_float(const struct luc_rnn_float *op, const float *x, float 
                 if (op->has_most && sum > op->most) sum = op->most;
                 result[u] = sum;
             }
-            memcpy(state, result, (uint32_t)op->units * sizeof *state);
+            (void)memcpy(state, result, (uint32_t)op->units * sizeof *state);
         }
 }
 
@@ -139,18 +139,18 @@ static void luc_gru_step(const struct luc_gru *op, const float *x, float *state,
         candidate = luc_tanh_of(a[2] + reset * b[2]);
         next[u] = update * state[u] + (1.0f - update) * candidate;
     }
-    memcpy(state, next, (uint32_t)units * sizeof *state);
+    (void)memcpy(state, next, (uint32_t)units * sizeof *state);
 }
 
 static void luc_gru(const struct luc_gru *op, const float *x, const float *begun, float *y, void *scratch)
 {
     float *state = (float *)scratch, *next = state + op->units;
     for (int32_t b = 0; b < op->batches; b++) {
-        memcpy(state, begun + b * op->units, (uint32_t)op->units * sizeof *state);
+        (void)memcpy(state, begun + b * op->units, (uint32_t)op->units * sizeof *state);
         for (int32_t t = 0; t < op->times; t++) {
             luc_gru_step(op, x + (t * op->batches + b) * op->inputs, state, next);
             if (op->keeps_all || t == op->times - 1)
-                memcpy(y + ((op->keeps_all ? t : 0) * op->batches + b) * op->units, state,
+                (void)memcpy(y + ((op->keeps_all ? t : 0) * op->batches + b) * op->units, state,
                        (uint32_t)op->units * sizeof *state);
         }
     }

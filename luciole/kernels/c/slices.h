@@ -27,7 +27,7 @@ static void luc_take(const struct luc_take *op, const void *x, void *y)
             at += (int32_t)(left % op->extents[a]) * op->steps[a];
             left /= op->extents[a];
         }
-        memcpy(to, from + at, op->run);
+        (void)memcpy(to, from + at, op->run);
     }
 }
 
@@ -51,7 +51,7 @@ static void luc_pick(const struct luc_pick *op, const void *x, void *y)
             left /= op->extents[a];
             first += op->extents[a];
         }
-        memcpy(to, (const unsigned char *)x + at, op->run);
+        (void)memcpy(to, (const unsigned char *)x + at, op->run);
     }
 }
 
@@ -69,9 +69,9 @@ static void luc_slice(const struct luc_look_up *op, const unsigned char *slices,
                       unsigned char *y)
 {
     if (number >= 0 && number < (int64_t)op->slices)
-        memcpy(y, slices + (uint32_t)number * op->run, op->run);
+        (void)memcpy(y, slices + (uint32_t)number * op->run, op->run);
     else
-        memset(y, 0, op->run);
+        (void)memset(y, 0, op->run);
 }
 
 static void luc_look_up_int32(const struct luc_look_up *op, const void *x, const int32_t *numbers, void *y)

@@ -118,7 +118,7 @@ static void luc_lstm_step(const struct luc_lstm_float *op, const float *x, float
         if (op->projection_bias) y[o] += op->projection_bias[o];
         if (op->projection) y[o] = luc_clipped(y[o], op->output_clip);
     }
-    memcpy(hidden, y, (uint32_t)op->outputs * sizeof *y);
+    (void)memcpy(hidden, y, (uint32_t)op->outputs * sizeof *y);
 }
 
 /* The candidate of a peephole is 0: it has none. */
@@ -293,7 +293,7 @@ static void luc_lstm_step_int8(const struct luc_lstm_int8 *op, const int8_t *x, 
         sum = luc_stored_int8(luc_scaled(sum, op->multiplier, op->shift), op->zero, -128, 127);
         y[o] = (int8_t)(sum < op->least ? op->least : sum > op->most ? op->most : sum);
     }
-    memcpy(hidden, y, (uint32_t)op->outputs);
+    (void)memcpy(hidden, y, (uint32_t)op->outputs);
 }
 
 /* Bit for bit TFLite's kernel of INT8 with states of cells in INT16. */
