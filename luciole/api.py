@@ -19,7 +19,7 @@ from luciole.exporters import save, to_bytes
 from luciole.files import write_files
 from luciole.implanting import read_ranges
 from luciole.importers import as_model, from_bytes, load
-from luciole.interpreter.records import Data, Track, records_of
+from luciole.interpreter.records import Data, Records, Track, records_of
 from luciole.ir import Array, Model
 from luciole.ir.errors import expect
 from luciole.ir.passes.canonical.unroll_unidirseqlstm import unroll_unidirseqlstm, whole_lstms
@@ -433,7 +433,7 @@ def _metric(source: MetricSource | None) -> Metric | None:
     return None if source is None else Metric.of(source)
 
 
-def _given(model: Model, data: Data | None) -> dict[str, Array] | None:
+def _given(model: Model, data: Data | None) -> Records | None:
     return None if data is None else records_of(model.graph, data)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
-from luciole.ir import Array, Model
+from luciole.interpreter.records import Records
+from luciole.ir import Model
 from luciole.ir.errors import LucioleError
 from luciole.ir.passes.strip_names import strip_names
 from luciole.lquantizer import Result, UniformOptions, quantize_uniform
@@ -29,8 +29,6 @@ _COUNTED = 2
 _ROOM = 1.04
 """Growth of a file by scales that rescaled channels are divided by, which is not done here: 3 % of
 a MobileNetV2's."""
-
-Records = Mapping[str, Array]
 
 
 def enter_smaller_and_closer(

@@ -18,7 +18,7 @@ from luciole.interpreter.evaluation import (
     evaluate_outputs,
     records_for_other,
 )
-from luciole.interpreter.records import Data, Track, check_records, records_of, untracked
+from luciole.interpreter.records import Data, Records, Track, check_records, records_of, untracked
 from luciole.ir import Array, Model
 from luciole.ir.errors import ChoiceError
 from luciole.lquantizer.judging.judge import Judge
@@ -110,7 +110,7 @@ def evaluate(
 
 def _by_metric(
     model: Model,
-    records: dict[str, Array],
+    records: Records,
     labels: Array | None,
     other: Model | None,
     metric: Metric,

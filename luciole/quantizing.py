@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container
 from dataclasses import dataclass, replace
 from functools import partial, singledispatch
 from time import perf_counter
@@ -12,7 +12,7 @@ from luciole.comparing import enter_smaller_and_closer
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
 from luciole.interpreter.compare import second_inputs
-from luciole.interpreter.records import Track, check_records
+from luciole.interpreter.records import Records, Track, check_records
 from luciole.ir import Array, Model
 from luciole.lquantizer import (
     Config,
@@ -42,8 +42,6 @@ from luciole.lquantizer.search.mixed_bits import quantize_mixed_bits
 from luciole.lquantizer.whole.one import quantize_one
 from luciole.lquantizer.whole.one_steps import quantize_noted, record_alone, round_alone
 from luciole.optimizing import canonical
-
-Records = Mapping[str, Array]
 
 
 @dataclass(frozen=True)

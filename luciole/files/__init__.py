@@ -6,6 +6,7 @@ Links, devices and pipes stay what they are.
 from luciole.files.filling import Fill, filling
 from luciole.files.mapping import contents_of
 from luciole.files.places import own_descriptor
+from luciole.files.scratch import scratch
 from luciole.files.writing import check_writable, replacing, write_file, write_files
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "filling",
     "own_descriptor",
     "replacing",
+    "scratch",
     "write_file",
     "write_files",
 ]

@@ -18,6 +18,7 @@ from luciole.interpreter.interpreter import Interpreter
 from luciole.interpreter.metrics import ErrorSums, top_k_match
 from luciole.interpreter.observe import Observer
 from luciole.interpreter.records import BATCH, Progress, Records, batch_size, run_records
+from luciole.interpreter.samples import Samples
 from luciole.ir import Array, Graph, Model, TensorType, Value
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.equalization import equalized, original_name
@@ -255,11 +256,12 @@ def second_inputs(first: Graph, second: Graph, records: Records) -> Records:
     }
 
 
-def _as_input(a: Value, b: Value, array: Array) -> Array:
+def _as_input(a: Value, b: Value, samples: Samples) -> Samples:
     source, target = affine_of(a), affine_of(b)
     plain = source is None and target is None
     if a.dtype == b.dtype and (plain or (source and target and source.same_numbers(target))):
-        return array
+        return samples
+    array = np.asarray(samples)
     if target and (source or (a.dtype in NUMPY and NUMPY[a.dtype].kind == "f")):
         return target.encode(real_numbers(a, array))
     if source and b.dtype in NUMPY and NUMPY[b.dtype].kind == "f":

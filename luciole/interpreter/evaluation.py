@@ -107,12 +107,12 @@ def _places(model: Model, judged: Sequence[Value], other: Model) -> list[int]:
     return places
 
 
-def records_for_other(model: Model, other: Model, records: Records) -> dict[str, Array]:
+def records_for_other(model: Model, other: Model, records: Records) -> Records:
     """Turn a model's records into what another one takes: under its names, quantized or real."""
     count = len(other.graph.inputs)
     if count != len(records):
         raise ChoiceError(f"the other model has {count} inputs, the data {len(records)}")
-    return dict(second_inputs(model.graph, other.graph, records))
+    return second_inputs(model.graph, other.graph, records)
 
 
 def named_outputs(graph: Graph, name: str | None) -> list[Value]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from hashlib import blake2b
 from typing import Any, Protocol
 
@@ -12,14 +13,16 @@ from numpy.typing import ArrayLike
 from luciole.interpreter.affine import as_input
 from luciole.interpreter.errors import InputError
 from luciole.interpreter.interpreter import Interpreter
+from luciole.interpreter.samples import Samples, Selection, file_of
 from luciole.ir import Array, Graph, LucioleError, Model, Value
 from luciole.ir.names import by_own_names
 from luciole.ir.strings import OBJECTS
 from luciole.ir.value import compatible, has_batch_axis, shape_text
 
-Records = Mapping[str, Array]
-"""One array per input name; the first axis counts records. A record has the input's shape without
-its first axis where that is 1 or unknown, else the input's whole shape.
+Records = Mapping[str, Samples]
+"""One array per input name, or samples that are read in parts; the first axis counts records. A
+record has the input's shape without its first axis where that is 1 or unknown, else the input's
+whole shape.
 """
 
 Data = Mapping[str, ArrayLike] | ArrayLike
@@ -57,7 +60,7 @@ class Runs(Protocol):
         """Give the next run fresh variables."""
 
 
-def records_of(graph: Graph, data: Data) -> dict[str, Array]:
+def records_of(graph: Graph, data: Data) -> dict[str, Samples]:
     """Take a caller's records by the inputs' own names; real numbers become what inputs store.
 
     Raises InputError for an array alone where a graph has more inputs or none.
@@ -66,11 +69,21 @@ def records_of(graph: Graph, data: Data) -> dict[str, Array]:
         inputs = {v.name: v for v in graph.inputs}
         named = {str(name): _records(str(name), array) for name, array in data.items()}
         arrays = by_own_names(graph, named)
-        return {n: as_input(inputs[n], a) if n in inputs else a for n, a in arrays.items()}
+        return {n: _samples(inputs[n], a) if n in inputs else a for n, a in arrays.items()}
     if len(graph.inputs) != 1:
         names = sorted(v.name for v in graph.inputs)
         raise InputError(f"the model has {len(names)} inputs {names}: give a dictionary of arrays")
     return records_of(graph, {graph.inputs[0].name: data})
+
+
+def _samples(value: Value, array: Array) -> Samples:
+    """Read records of an input when they are asked for: those that are converted, and those of a
+    mapped file.
+    """
+    convert = partial(as_input, value)
+    if convert(array[:0]).dtype == array.dtype and file_of(array) is None:
+        return array
+    return Selection.all(array, convert)
 
 
 def _records(name: str, data: ArrayLike) -> Array:
@@ -92,7 +105,7 @@ def check_records(graph: Graph, records: Records) -> int:
         raise InputError("the network has no input: nothing can be learned from records, or judged")
     if records.keys() != names.keys():
         raise InputError(f"the inputs are {sorted(names)}, the data has {sorted(records)}")
-    scalars = [name for name, array in records.items() if np.ndim(array) == 0]
+    scalars = [name for name, array in records.items() if not array.shape]
     if scalars:
         raise InputError(
             f"the data for {scalars[0]!r} is one number: the first axis counts records"
@@ -128,10 +141,15 @@ def run_records(
     count = check_records(interpreter.graph, records)
     size = batch_size(interpreter, records, tensors=tensors) if batch is None else batch
     for start in range(0, count, size):
-        part = {name: array[start : start + size] for name, array in records.items()}
+        part = some(records, start, start + size)
         yield _run(interpreter, part, tensors)
         if progress is not None:
             progress(min(size, count - start))
+
+
+def some(records: Records, begin: int, end: int) -> dict[str, Array]:
+    """Read the records of a range of numbers."""
+    return {name: np.asarray(array[begin:end]) for name, array in records.items()}
 
 
 def batch_size(
@@ -212,10 +230,10 @@ def batches_agree(
     results = graph.outputs if tensors is None else tensors.values()
     if not all(has_batch_axis(v) for v in (*graph.inputs, *results)):
         return False
-    both = [{n: a[i : i + 1] for n, a in records.items()} for i in range(2)]
+    both = [some(records, i, i + 1) for i in range(2)]
     alone = [_run(interpreter, one, tensors) for one in both]
     try:
-        together = _run(interpreter, {n: a[:2] for n, a in records.items()}, tensors)
+        together = _run(interpreter, some(records, 0, 2), tensors)
     except LucioleError:
         return False
     separate = {n: np.concatenate([a[n] for a in alone]) for n in alone[0]}

@@ -135,7 +135,7 @@ def test_quantized_inputs_of_another_scale_are_converted() -> None:
         second.graph.inputs[0].quantization = QuantizationParameters(
             scale=np.array([scale], np.float32), zero_point=np.array([zero_point])
         )
-        found = second_inputs(first.graph, second.graph, {"x_int8": x})["x_int8"]
+        found = np.asarray(second_inputs(first.graph, second.graph, {"x_int8": x})["x_int8"])
         assert found.dtype == np.int8
         assert found.tolist() == [wanted]
 

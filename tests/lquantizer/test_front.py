@@ -80,13 +80,13 @@ def _whole(model: Model, records: Records) -> dict[str, Array]:
     copy = model.clone()
     copy.graph.outputs = [v for name in names for v in copy.graph.values if v.name == name]
     interpreter = Interpreter(copy)
-    each = [interpreter.run({"x": x[None]}) for x in records["x"]]
+    each = [interpreter.run({"x": x[None]}) for x in np.asarray(records["x"])]
     return {name: np.concatenate([one[name] for one in each]) for name in names}
 
 
 @pytest.mark.parametrize("most", [1 << 20, 0])
 def test_pieces_equal_the_whole(model: Model, records: Records, most: int) -> None:
-    found = _walked(Front(model, records, _BATCH, most))
+    found = _walked(Front(model, records, _BATCH, most=most))
     for name, wanted in _whole(model, records).items():
         np.testing.assert_array_equal(found[name], wanted)
 

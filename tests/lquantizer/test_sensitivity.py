@@ -50,7 +50,7 @@ def test_losses_are_those_of_networks_quantized_that_way() -> None:
     whole_data = records(model)
     found = luciole.sensitivity(model, whole_data, **COARSE)
     split = Split.for_choices(whole_data)
-    x = dict(split.judges.records)
+    x = {name: np.asarray(array) for name, array in split.judges.records.items()}
 
     def quantized(model: Model, **choices: Any) -> Model:
         return luciole.quantize(model, split.learned, proof=False, **choices).model

@@ -9,8 +9,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from luciole.interpreter.records import Records
+from luciole.interpreter.samples import Samples
 from luciole.ir import Array
 from luciole.ir.text.common import one_line
+from luciole.ir.value import element_count
 
 _FEW = 10
 """Records below which ranges and levels are of these alone: a regression with 8 of them had 2.6
@@ -35,27 +37,29 @@ def doubts(records: Records) -> Iterator[str]:
             yield f"input {one_line(name)!r}: {why}: is it what the network was trained on?"
 
 
-def _doubt(array: Array) -> str | None:
+def _doubt(array: Samples) -> str | None:
     """Describe the oddity of an input's records [records, ...], None where there is none."""
-    if array.dtype.kind != "f" or not array.size:
+    size = element_count(array.shape)
+    if array.dtype.kind != "f" or not size:
         return None
     values = _few_values(array)
     if values is not None and len(values) == 1:
         return f"every number of all records is {values[0]:g}"
-    if len(array) > 1 and all(np.array_equal(row, array[0]) for row in array):
+    first = array[0]
+    if len(array) > 1 and all(np.array_equal(array[n], first) for n in range(len(array))):
         return f"its {len(array)} records are all the same"
-    if values is None or array.size < _LEAST:
+    if values is None or size < _LEAST:
         return None
     shown = ", ".join(f"{x:g}" for x in values[:_SHOWN])
     ellipsis = ", ..." if len(values) > _SHOWN else ""
     return f"it has only {len(values)} different numbers, {shown}{ellipsis}"
 
 
-def _few_values(array: Array) -> Array | None:
+def _few_values(array: Samples) -> Array | None:
     """Collect the distinct numbers of an array in order, None for ``_LEVELS`` and more."""
     distinct = np.empty(0, array.dtype)
-    for row in array:
-        distinct = np.union1d(distinct, row)
+    for number in range(len(array)):
+        distinct = np.union1d(distinct, array[number])
         if len(distinct) >= _LEVELS:
             return None
     return distinct

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from luciole.interpreter import Interpreter
-from luciole.interpreter.records import Progress, Records, check_records
+from luciole.interpreter.records import Progress, Records, check_records, some
 from luciole.ir import Array, Graph, Model, Op, TensorType, Value
 from luciole.ir.analysis.constancy import is_fixed
 from luciole.ir.dtypes import array_type
@@ -17,6 +17,7 @@ from luciole.ir.passes.cleaning.remove_dead import remove_dead
 from luciole.ir.quantization import is_affine
 from luciole.ir.value import element_count, has_batch_axis
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.formats.affine import Range
 
 _MOST_BYTES = 64_000_000
 """Bytes of the tensors that are kept for later at the most; beyond, operators run again."""
@@ -31,10 +32,16 @@ class Front:
     model: Model
     records: Records
     batch: int
+    limits: Mapping[str, Range] = field(default_factory=dict)
+    """How far the numbers of inputs reach, by name: what lies beyond is cut off."""
     most: int = _MOST_BYTES
     _kept: dict[Value, list[Array]] = field(default_factory=dict)
     _done: set[Op] = field(default_factory=set)
     """Operators that need not run again: whatever still needs their results reads what is kept."""
+
+    def of(self, model: Model) -> Front:
+        """Run another network on the same records, from the beginning."""
+        return Front(model, self.records, self.batch, self.limits)
 
     def run(
         self,
@@ -90,8 +97,9 @@ class Front:
     def _inputs(self, records: range) -> dict[str, Array]:
         """Take the network's inputs of some records, or of the one of a graph without a batch."""
         values = {v.name: v for v in self.model.graph.inputs}
-        taken = {n: a[records.start : records.stop] for n, a in self.records.items()}
-        return {n: a if has_batch_axis(values[n]) else a[0] for n, a in taken.items()}
+        taken = some(self.records, records.start, records.stop)
+        cut = {n: a.clip(*self.limits[n]) if n in self.limits else a for n, a in taken.items()}
+        return {n: a if has_batch_axis(values[n]) else a[0] for n, a in cut.items()}
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,6 +18,9 @@ Sizes = NDArray[np.float64]
 
 _RECTIFICATIONS = 3
 """Rounds in which aims below a floor follow the outputs; 8 gave the same error."""
+_PIECE = 250_000
+"""Outputs that are judged at once."""
+_ALL = slice(None)
 
 
 @dataclass(frozen=True)
@@ -104,29 +108,57 @@ class Part:
             return bias
         y, moved = self.z @ weights, bias
         for _ in range(_RECTIFICATIONS):
-            aims = self._reachable(y + moved[..., None, :])
-            moved = np.asarray((aims - y).mean(-2), np.float32)
-        before, after = (self.errors(y + one[..., None, :]) for one in (bias, moved))
+            moved = np.asarray(self._gap(y, moved), np.float32)
+        before, after = (self.errors(y, one) for one in (bias, moved))
         return np.where((after < before)[..., None], moved, bias)
 
-    def _reachable(self, y: Array) -> Array:
-        """Compute the targets of outputs, lowered to the outputs where both are below a floor."""
+    def _gap(self, y: Array, bias: Array) -> NDArray[np.float64]:
+        """Compute the mean over all rows of how far outputs without a bias [o] are below what can
+        be reached of their targets with it: [o].
+        """
+        total = np.zeros(bias.shape)
+        for rows in self._pieces():
+            part = y[..., rows, :]
+            aims = self._reachable(part + bias[..., None, :], rows)
+            total += np.subtract(aims, part, out=aims).sum(-2, dtype=np.float64)
+        return np.asarray(total / y.shape[-2])
+
+    def _reachable(self, y: Array, rows: slice = _ALL) -> Array:
+        """Compute the targets of some rows' outputs, lowered to the outputs where both are below a
+        floor.
+        """
         assert self.floors is not None, "floors are asked for where there are some"
-        return np.where(self.targets > self.floors, self.targets, np.minimum(y, self.floors))
+        targets, floors = self.targets[..., rows, :], self.floors[..., rows, :]
+        return np.where(targets > floors, targets, np.minimum(y, floors))
 
-    def error(self, y: Array) -> float:
-        """Compute the mean squared error of outputs [r, o]."""
-        return float(np.mean(self.errors(y)))
+    def error(self, y: Array, bias: Array | None = None) -> float:
+        """Compute the mean squared error of outputs [r, o], and a bias [o] that is to be added."""
+        return float(np.mean(self.errors(y, bias)))
 
-    def errors(self, y: Array) -> Sizes:
-        """Compute the mean squared error of outputs [r, o], of each group: []."""
-        return np.asarray(np.square(self._above(y) - self._above(self.targets)).mean((-2, -1)))
+    def errors(self, y: Array, bias: Array | None = None) -> Sizes:
+        """Compute the mean squared error of outputs [r, o], and a bias [o] that is to be added, of
+        each group: [].
+        """
+        total = np.zeros(y.shape[:-2])
+        for rows in self._pieces():
+            part = y[..., rows, :] if bias is None else y[..., rows, :] + bias[..., None, :]
+            off = self._above(part, rows) - self._above(self.targets[..., rows, :], rows)
+            total += np.square(off, out=off).sum((-2, -1), dtype=np.float64)
+        return np.asarray(total / (y.shape[-2] * y.shape[-1]))
 
     @property
     def signal(self) -> float:
         """Mean square of the targets, counted from the floor."""
-        return float(np.mean(np.square(self._above(self.targets))))
+        if self.floors is None:
+            return float(np.mean(np.square(self.targets), dtype=np.float64))
+        above = np.maximum(self.targets - self.floors, 0)
+        return float(np.mean(np.square(above, out=above), dtype=np.float64))
 
-    def _above(self, y: Array) -> NDArray[np.float64]:
-        wide = np.asarray(y, np.float64)
-        return wide if self.floors is None else np.maximum(wide - self.floors, 0.0)
+    def _above(self, y: Array, rows: slice) -> Array:
+        return y if self.floors is None else np.maximum(y, self.floors[..., rows, :])
+
+    def _pieces(self) -> Iterator[slice]:
+        """Part the rows, so that what is computed of some takes little memory."""
+        count = self.targets.shape[-2]
+        step = max(1, _PIECE * count // max(1, self.targets.size))
+        return (slice(begin, begin + step) for begin in range(0, count, step))

@@ -32,7 +32,7 @@ def check_finite(records: Records) -> None:
     """Raise QuantizeError, saying where, for NaN or infinity in the data: no level fits them."""
     for name, array in records.items():
         for begin in range(0, len(array) if array.dtype.kind == "f" else 0, BATCH):
-            _check_finite(name, array[begin : begin + BATCH], begin)
+            _check_finite(name, np.asarray(array[begin : begin + BATCH]), begin)
 
 
 def _check_finite(name: str, array: Array, begin: int) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.interpreter.records import Records, digest, digests
+from luciole.interpreter.samples import Selection
 from luciole.ir import Array, Model, Value
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.quantization import affine_of
@@ -142,7 +143,8 @@ class Split:
         """Part records by their places."""
         taught, judged = (None if labels is None else labels[p] for p in (teachers, judging))
         judges = Judges(taken(records, judging), HELD_BACK, judged)
-        return cls(taken(records, teachers), judges, taught)
+        learned = {name: Selection.of(array, teachers) for name, array in records.items()}
+        return cls(learned, judges, taught)
 
     @classmethod
     def same(cls, records: Records, labels: Array | None = None) -> Self:
@@ -189,11 +191,11 @@ def spread(places: NDArray[np.intp], most: int) -> NDArray[np.intp]:
     return places[((np.arange(count) + 1) * len(places) // max(count, 1)) - 1]
 
 
-def evenly(records: Records, most: int) -> Records:
-    """Take at most ``count`` records, evenly far apart."""
+def evenly(records: Records, most: int) -> dict[str, Array]:
+    """Copy at most ``count`` records, evenly far apart."""
     return taken(records, spread(np.arange(len(next(iter(records.values())))), most))
 
 
-def taken(records: Records, places: NDArray[np.intp]) -> Records:
-    """Take the records at some places."""
-    return {name: array[places] for name, array in records.items()}
+def taken(records: Records, places: NDArray[np.intp]) -> dict[str, Array]:
+    """Copy the records at some places."""
+    return {name: np.asarray(array[places]) for name, array in records.items()}

@@ -71,7 +71,7 @@ class Network:
             return {}
         ordered = [jobs[number] for number in self.branches.order([job.ops for job in jobs])]
         layers = {op: job.sampling for job in ordered for op in job.products}
-        front = Front(self.reference, self.front.records, self.front.batch)
+        front = self.front.of(self.reference)
         return Aims(front, layers, self.branches, progress, change)
 
     def walk(
@@ -128,7 +128,7 @@ class Network:
         """Take the rows that layers meet in the float network."""
         assert self.front is not None, "rows are of records"
         twins = [twin for op in job.ops if isinstance(twin := self.branches.twins[op], Product)]
-        front = Front(self.reference, self.front.records, self.front.batch)
+        front = self.front.of(self.reference)
         return Sampled.of(front, twins, job.sampling).rows
 
 

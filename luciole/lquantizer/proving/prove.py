@@ -139,7 +139,7 @@ class _Trial:
         fed = second_inputs(self._graph, written.graph, self._records)
         for kind, runtime in runtimes.items():
             try:
-                arrays = runtime.run([fed[value.name] for value in written.graph.inputs])
+                arrays = runtime.run([np.asarray(fed[v.name]) for v in written.graph.inputs])
             except LucioleError as error:
                 self.proof.notes.append(f"{kind} does not run the file: {error}")
                 continue

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 import numpy as np
 
-from luciole.interpreter.records import check_records, digest
+from luciole.interpreter.records import Records, check_records, digest
 from luciole.ir import Array, Graph, TensorType
 from luciole.ir.dtypes import NUMPY
 from luciole.lquantizer.errors import QuantizeError
@@ -29,13 +29,14 @@ class Batches:
     def __init__(
         self,
         graph: Graph,
-        records: Mapping[str, Array],
+        records: Records,
         labels: Labels | None,
         settings: TrainingSettings,
         learned_from: Container[bytes] = (),
     ) -> None:
         self.count = check_records(graph, records)
-        self.inputs = [_prepared(records[v.name], v.name, NUMPY[v.dtype]) for v in graph.inputs]
+        arrays = {name: np.asarray(array) for name, array in records.items()}
+        self.inputs = [_prepared(arrays[v.name], v.name, NUMPY[v.dtype]) for v in graph.inputs]
         self.labels = None if labels is None else labels.numbers
         self._settings = settings
         held, places = settings.held_back_of(self.count), np.arange(self.count)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from luciole.interpreter.records import Progress, Track, check_records, untracked
+from luciole.interpreter.records import Progress, Records, Track, check_records, untracked
 from luciole.ir import Array, Graph, Model
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.judging.judge import Judge
@@ -54,7 +54,7 @@ Report = Callable[[str], None]
 def finetune(
     student: Model | Rounded,
     teacher: Model,
-    records: Mapping[str, Array],
+    records: Records,
     *,
     epochs: int,
     labels: Array | None = None,
@@ -133,7 +133,7 @@ def _judge(teacher: Model, batches: Batches, labels: Array | None, metric: Metri
 def _labels(
     graph: Graph,
     teacher: Model,
-    records: Mapping[str, Array],
+    records: Records,
     labels: Array | None,
     output: str | None,
 ) -> Labels | None:

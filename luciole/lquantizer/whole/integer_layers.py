@@ -261,12 +261,11 @@ class _Learning:
         lost |= known.kept_float(graph, types_of(schemes), ends, trained)
         schemes = {op: types for op, types in schemes.items() if op not in lost}
         known.round(graph, schemes, ends, trained)
-        teachers = _learned_from(records, known.cut)
+        teachers = _learned_from(records)
         layers = [op for op in graph.ops if op in schemes and has_weights(op)]
         branches = _branches(reference.graph, twins, layers)
-        network = Network(
-            reference, branches, None if teachers is None else Front(work, teachers, batch)
-        )
+        front = None if teachers is None else Front(work, teachers, batch, known.cut)
+        network = Network(reference, branches, front)
         count = max(1, _count(teachers))
         jobs = [
             _job(op, names[op], schemes[op], _sampling(op, schemes[op], count, options), trained)
@@ -337,13 +336,10 @@ def _count(records: Records | None) -> int:
     return 0 if records is None else len(next(iter(records.values())))
 
 
-def _learned_from(records: Records | None, cut: Mapping[str, Range]) -> Records | None:
-    """Take the records that layers are learned from, inputs as far as integers reach by intent."""
+def _learned_from(records: Records | None) -> Records | None:
+    """Take the records that layers are learned from."""
     apart = -(-_count(records) // _LEARNED_FROM)
-    if records is None:
-        return None
-    teachers = {name: array[::apart] for name, array in records.items()}
-    return {name: a.clip(*cut[name]) if name in cut else a for name, a in teachers.items()}
+    return None if records is None else {name: array[::apart] for name, array in records.items()}
 
 
 def _judge(report: LayerReport, problem: LayerProblem, learned: Integers) -> None:
@@ -352,7 +348,7 @@ def _judge(report: LayerReport, problem: LayerProblem, learned: Integers) -> Non
     if part is None:
         return
     y = part.z @ problem.by_group(learned.values())
-    report.mse = part.error(y + learned.bias.reshape(*part.z.shape[:-2], 1, -1))
+    report.mse = part.error(y, learned.bias.reshape(*part.z.shape[:-2], -1))
     report.snr_db = snr_db(part.signal, report.mse)
 
 

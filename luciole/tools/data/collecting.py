@@ -13,6 +13,7 @@ from luciole.schema.printable import shorten
 from luciole.tools.data.bounds import Room
 from luciole.tools.data.errors import DataError
 from luciole.tools.data.fitting import InputSpec
+from luciole.tools.data.placing import fill, place_for
 
 
 class Rows(NamedTuple):
@@ -73,7 +74,7 @@ def collect(request: Wanted, batches: Iterable[Sequence[Rows]], total: int) -> d
             if spec.name not in fed:
                 size = element_count(extents) * spec.item_bytes(rows.dtype)
                 request.room.take(count * max(1, size), f"{count} records of input {spec.name!r}")
-                fed[spec.name] = np.empty((count, *extents), spec.dtype)
+                fed[spec.name] = place_for((count, *extents), spec.dtype)
             whole = fed[spec.name]
             _check_same(extents, whole.shape[1:], spec, rows.source)
             _fill(whole[done : done + entries], spec, rows)
@@ -85,7 +86,7 @@ def _fill(place: Array, spec: InputSpec, rows: Rows) -> None:
     first = 0
     for block in rows.blocks(len(place)):
         fitted = spec.fit(block, rows.source, first if rows.numbered else None)
-        place[first : first + len(block)] = fitted
+        fill(place[first : first + len(block)], fitted)
         first += len(block)
 
 

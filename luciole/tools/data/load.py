@@ -6,10 +6,12 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from luciole.importers.hdf5 import open_hdf5
+from luciole.interpreter.samples import release
 from luciole.ir.dtypes import Array
 from luciole.ir.graph import Graph
 from luciole.ir.strings import OBJECTS
@@ -20,7 +22,7 @@ from luciole.tools.data.bounds import Bounds, Room, open_file
 from luciole.tools.data.collecting import Rows, Stored, Wanted, read_labels
 from luciole.tools.data.errors import AskedError, DataError, about
 from luciole.tools.data.fitting import input_specs
-from luciole.tools.data.npy import MAGIC
+from luciole.tools.data.npy import MAGIC, PIECE
 from luciole.tools.data.preprocess import transforms_of
 from luciole.tools.data.random_records import random_count, read_random
 
@@ -111,9 +113,21 @@ def summary_line(name: str, array: Array) -> str:
     if is_text:
         lengths = [len(text) for text in array.flat]
         return f"{line}, of {min(lengths)} to {max(lengths)} bytes"
-    numbers = array.view(np.uint8) if array.dtype == np.bool_ else array
-    mean = numbers.mean(dtype=np.complex128 if array.dtype.kind == "c" else np.float64)
-    return f"{line}, min {numbers.min():.6g}, max {numbers.max():.6g}, mean {mean:.6g}"
+    least, most, mean = _figures(array.view(np.uint8) if array.dtype == np.bool_ else array)
+    return f"{line}, min {least:.6g}, max {most:.6g}, mean {mean:.6g}"
+
+
+def _figures(numbers: Array) -> tuple[Any, Any, Any]:
+    """Compute the least and the largest number and the mean, some records at a time."""
+    wide = np.complex128 if numbers.dtype.kind == "c" else np.float64
+    step = max(1, PIECE * len(numbers) // numbers.nbytes)
+    least, most, total = numbers[:1].min(), numbers[:1].max(), wide(0)
+    for begin in range(0, len(numbers), step):
+        some = numbers[begin : begin + step]
+        least, most = min(least, some.min()), max(most, some.max())
+        total += some.sum(dtype=wide)
+        release(some)
+    return least, most, total / numbers.size
 
 
 def _read(path: str, request: Wanted, array: str | None) -> Stored:

@@ -35,6 +35,7 @@ def asked_split(
     """Read the records of ``--data``, and part those that judge the file from the others: behind
     the first ``--calibration`` where there are more. Raises what ``load_data`` does.
     """
+    from luciole.interpreter.samples import Selection
     from luciole.lquantizer.judging.records import Split, judges_beside
     from luciole.tools.data import asked_data
 
@@ -44,9 +45,10 @@ def asked_split(
     limit = None if most is None else most + beside
     data = asked_data(arguments, graph, path, limit=limit, labels=labels)
     known = None if labels is None else data.labels
+    records = {name: Selection.all(array) for name, array in data.records.items()}
     if arguments.no_proof:
-        return Split.same(data.records, known)
-    split = Split.of(data.records, most, known)
+        return Split.same(records, known)
+    split = Split.of(records, most, known)
     learned = len(next(iter(split.learned.values())))
     if learned < data.count:
         console.say(f"data: {learned} records teach, {split.judges.count} judge the file")

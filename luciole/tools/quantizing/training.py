@@ -80,10 +80,12 @@ def training_data(
     judge the file. Raises QuantizeError for labels that the network cannot be trained to, and for
     a network that cannot be trained, before the work of quantizing it.
     """
+    import numpy as np
+
     from luciole.lquantizer.training.labels import Labels
     from luciole.tools.data import Data
 
-    data = Data(dict(split.learned))
+    data = Data({name: np.asarray(array) for name, array in split.learned.items()})
     if arguments.tune_data or arguments.labels or arguments.calibration:
         data = asked_training(arguments, model.graph, split, "tune_data", "training")
     if data.labels is not None and _trains_to_labels(arguments, options, data):

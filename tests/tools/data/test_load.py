@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from luciole.interpreter.samples import file_of
 from luciole.ir import Shape, TensorType
 from luciole.schema.errors import LucioleError
-from luciole.tools.data import DataError, has_batch_axis, load_data
+from luciole.tools.data import DataError, has_batch_axis, load_data, placing
 from tests.tools.data.stores import (
     IMAGES,
     RNG,
@@ -182,3 +183,20 @@ def test_damaged_files_are_read_or_refused_in_one_line(
         assert message == "" or message.startswith(f"{path}: ")
         refused += bool(message)
     assert refused > 0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.uint8])
+def test_many_records_lie_in_a_file(
+    dtype: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    array = np.random.default_rng(0).integers(0, 255, (300, 4, 4)).astype(dtype)
+    np.save(tmp_path / "x.npy", array)
+    graph = graph_of((1, 4, 4))
+    small = load_data(str(tmp_path / "x.npy"), graph, preprocess="x/255")
+    monkeypatch.setattr(placing, "IN_MEMORY", 1000)
+    large = load_data(str(tmp_path / "x.npy"), graph, preprocess="x/255")
+    (name,) = small.records
+    assert file_of(small.records[name]) is None
+    assert file_of(large.records[name]) is not None
+    np.testing.assert_array_equal(large.records[name], small.records[name])
+    assert large.summary() == small.summary()
