@@ -35,7 +35,7 @@ def test_both_forms_are_the_matrix(gram: Gram) -> None:
 def test_both_forms_follow_errors_that_move(gram: Gram) -> None:
     errors, places, moves = WEIGHTS.copy(), np.array([7, 2]), random(3, 2, 7)
     slope = gram.slope(errors.copy())
-    slope.move(places, moves)
+    slope.move(places, moves, np.arange(40))
     errors[places] += moves
     every = np.arange(40)
     np.testing.assert_allclose(slope.at(every), MATRIX @ errors, rtol=1e-4, atol=1e-4)

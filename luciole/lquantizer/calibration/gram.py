@@ -67,8 +67,10 @@ class Slope(ABC):
         """Return its rows for some inputs."""
 
     @abstractmethod
-    def move(self, places: NDArray[np.intp], moves: Matrix) -> None:
-        """Take in that the errors of some inputs changed by ``moves``."""
+    def move(self, places: NDArray[np.intp], moves: Matrix, later: NDArray[np.intp]) -> None:
+        """Take in that the errors of some inputs changed by ``moves``; rows of ``later`` inputs
+        alone are asked for from now on.
+        """
 
 
 class Elimination(ABC):
@@ -140,8 +142,8 @@ class _FullSlope(Slope):
     def at(self, places: NDArray[np.intp]) -> Matrix:
         return np.asarray(self.slope[..., places, :])
 
-    def move(self, places: NDArray[np.intp], moves: Matrix) -> None:
-        self.slope += self.matrix[..., places] @ moves
+    def move(self, places: NDArray[np.intp], moves: Matrix, later: NDArray[np.intp]) -> None:
+        self.slope[..., later, :] += self.matrix[..., later[:, None], places] @ moves
 
 
 class _FullElimination(Elimination):
@@ -230,7 +232,7 @@ class _SpannedSlope(Slope):
         spanned = self.gram.factor[:, places].T @ self.seen
         return np.asarray(spanned + np.float32(self.gram.ridge) * self.errors[places])
 
-    def move(self, places: NDArray[np.intp], moves: Matrix) -> None:
+    def move(self, places: NDArray[np.intp], moves: Matrix, later: NDArray[np.intp]) -> None:
         self.seen += self.gram.factor[:, places] @ moves
         self.errors[places] += moves
 

@@ -148,9 +148,10 @@ def plain_codes(
     return Coded(code, fit.basis, fit.offset, weights)
 
 
-def _blocks(sequence: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
+def _blocks(sequence: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Cut a sequence into blocks, each with all that comes later."""
     for begin in range(0, len(sequence), BLOCK):
-        yield sequence[begin : begin + BLOCK]
+        yield sequence[begin : begin + BLOCK], sequence[begin + BLOCK :]
 
 
 def _book(coded: Coded | Stepped) -> _Levels | Stepped:
@@ -179,7 +180,7 @@ def descend(h: Gram, weights: Matrix, coded: Coded | Stepped, sequence: NDArray[
     values = coded.values()
     slope = h.slope(values - weights)
     changed = False
-    for block in _blocks(sequence):
+    for block, later in _blocks(sequence):
         inner, local = h.block(block), slope.at(block)
         moves = np.zeros_like(local)
         for i, row in enumerate(block):
@@ -191,7 +192,8 @@ def descend(h: Gram, weights: Matrix, coded: Coded | Stepped, sequence: NDArray[
                 values[..., row, :], coded.code[..., row, :] = value, code
         if moves.any():
             changed = True
-            slope.move(block, moves)
+            if len(later):
+                slope.move(block, moves, later)
     return changed
 
 
