@@ -34,6 +34,7 @@ from luciole.lquantizer.errors import check_points
 from luciole.lquantizer.judging.judge import Judge
 from luciole.lquantizer.judging.metric import Metric
 from luciole.lquantizer.judging.records import FEW_JUDGES, Judges, Split, check_labels
+from luciole.lquantizer.linear_algebra import one_thread
 from luciole.lquantizer.proof import Proof
 from luciole.lquantizer.proving.prove import prove
 from luciole.lquantizer.proving.simulation import simulated, simulation_of
@@ -81,7 +82,8 @@ def quantized(task: Task, options: Options) -> Result:
         split = parted(replace(task, proof=task.proof and not isinstance(options, OneOptions)))
         task = replace(task, records=split.learned, labels=split.labels)
         check_metric(task.metric, task.model, split.judges)
-    result = _by(options, replace(task, model=model_for(options, task.model)))
+    with one_thread():
+        result = _by(options, replace(task, model=model_for(options, task.model)))
     if task.records is not None and _teaches(options):
         result.report.warnings += doubts(task.records)
     content = note_sizes(result, task.model)
