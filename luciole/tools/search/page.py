@@ -91,7 +91,7 @@ def _growth(search: SearchResult) -> str:
 
 # --------------------------------------------------------------------------------- tables
 def _left_out(search: SearchResult) -> str:
-    return f", {search.unreached} to begin with not reached" if search.unreached else ""
+    return f", {search.unreached} first networks not evaluated" if search.unreached else ""
 
 
 def _table(search: SearchResult, viewed: bool) -> str:
