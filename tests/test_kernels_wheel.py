@@ -34,12 +34,21 @@ def test_kernels_that_are_installed_beside_luciole_are_used(tmp_path: Path) -> N
     model, site = tmp_path / "net.tflite", tmp_path / "site"
     save(dense((8, 4)), model)
     words = ["--only", "--class", classes.names()[0], str(model)]
-    command = [sys.executable, ROOT / ".ci" / "kernels.py"]
+    command: list[str | Path] = [sys.executable, ROOT / ".ci" / "kernels.py"]
     for folder in ("dist", "again"):
         printed(ROOT, *command, tmp_path / folder, *words)
     (wheel,) = (tmp_path / "dist").iterdir()
     assert wheel.read_bytes() == (tmp_path / "again" / wheel.name).read_bytes()
-    install = ["-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", site]
+    install: list[str | Path] = [
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        "--target",
+        site,
+    ]
     printed(tmp_path, sys.executable, *install, wheel)
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "luciole", site / "luciole", ignore=ignored)
