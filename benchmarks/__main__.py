@@ -93,6 +93,12 @@ PARTS = (
     Part("large_file", quick=("--gigabytes", "0.1")),
     Part("uniform", quick=("--quick",), needs=UNIFORM, writes=True),
     Part(
+        "pareto",
+        quick=("--formats", "int:w8a8,int:w4a8", "--records", "100", "--images", "500"),
+        needs=UNIFORM,
+        plots=True,
+    ),
+    Part(
         "accuracy",
         tuple(word for option, path in ACCURACY.items() for word in (option, str(path))),
         ("--only", "mnist97", "--widths", "1,3", "--seeds", "1"),

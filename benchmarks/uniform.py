@@ -43,7 +43,6 @@ from benchmarks.uniform_peers import (
 )
 from luciole.exporters import to_bytes
 from luciole.files import write_file
-from luciole.importers import from_bytes
 from luciole.interpreter import Interpreter
 from luciole.interpreter.affine import as_input
 from luciole.interpreter.records import outputs_of
@@ -211,25 +210,26 @@ class Judge:
         subject, begun = self.subject, time.process_time()
         content = way.make(subject.model, records)
         seconds = time.process_time() - begun
-        model = from_bytes(content)
+        model = luciole.load(content)
         answers = subject.answers(model)
         top1, right = (100 * float(np.mean(a == subject.labels)) for a in (answers, self.answers))
         agree = 100 * float(np.mean(answers == self.answers))
-        timed = draw == 0 and self.rounds and way.in_litert
-        times = self._times(content) if timed else (None, None)
+        timed = draw == 0 and self.rounds
+        times = self._times(content, way.in_litert) if timed else (None, None)
         kept = (len(content), weight_bytes(model), top1, top1 - right, agree, seconds, *times)
         return Row(subject.name, way.maker, way.name, draw, *kept)
 
-    def _times(self, content: bytes) -> tuple[float, float]:
-        """Time a call here and in LiteRT, in microseconds."""
-        model = from_bytes(content)
+    def _times(self, content: bytes, in_litert: bool) -> tuple[float, float | None]:
+        """Time a call here and, where it runs there, in LiteRT, in microseconds."""
+        model = luciole.load(content)
         x = as_input(model.graph.inputs[0], self.subject.test[:1])
         with TemporaryDirectory() as folder:
             path = Path(folder) / "model.tflite"
             path.write_bytes(content)
-            calls = [our_call(model, x)[0], litert_call(path, x)[0]]
-            ours, theirs = interleaved_medians(calls, self.rounds)
-        return ours, theirs
+            calls = [our_call(model, x)[0]]
+            calls += [litert_call(path, x)[0]] if in_litert else []
+            ours, *theirs = interleaved_medians(calls, self.rounds)
+        return ours, theirs[0] if theirs else None
 
 
 def weight_bytes(model: Model) -> int:
@@ -244,15 +244,17 @@ def constant(op: Op) -> Value | None:
     return None if weights is None else integers_behind(weights) or weights
 
 
-def measured(judge: Judge, draws: Mapping[str, Sequence[int]], count: int) -> Iterator[Row]:
-    """Make each file, from each draw that its maker is asked for, and judge it. Makers that are
-    not here, and what they refuse, are told on the way.
+def measured(
+    judge: Judge, ways: Sequence[Way], draws: Mapping[str, Sequence[int]], count: int
+) -> Iterator[Row]:
+    """Make each file, from each draw that its maker is asked for, and judge it. Makers that are not
+    here, and what they refuse, are told on the way.
     """
     subject = judge.subject
     yield judge.row(
         Way("float32", "", lambda model, _: to_bytes(model, "tflite")), 0, subject.train[:1]
     )
-    for way in ways(subject.name):
+    for way in ways:
         if way.maker != OURS and missing(way.maker):
             continue
         for draw in draws[way.maker][: None if way.drawn else 1]:
@@ -317,7 +319,7 @@ def main() -> None:
     for name in arguments.network.split(","):
         judge = Judge.of(Subject.read(name, images), rounds)
         found = []
-        for row in measured(judge, draws, count):
+        for row in measured(judge, ways(name), draws, count):
             say(f"{name}, {row.maker} {row.name}, draw {row.draw}: {row.agree:.2f} % agree")
             found.append(row)
         print(f"\n{name}, {count} records, {len(judge.subject.test)} images\n")

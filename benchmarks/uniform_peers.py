@@ -15,10 +15,11 @@ from luciole.exporters import save, to_bytes
 from luciole.ir import Array, Model
 from luciole.ir.graph import Signature
 
-CONVERTER, AI_EDGE = "TFLite converter", "AI Edge Quantizer"
+CONVERTER, AI_EDGE, ORT = "TFLite converter", "AI Edge Quantizer", "onnxruntime"
 _PACKAGES = {
     CONVERTER: ("tensorflow", "tensorflow-cpu"),
     AI_EDGE: ("ai_edge_quantizer", "ai-edge-quantizer"),
+    ORT: ("onnxruntime", "onnxruntime"),
 }
 _LAYERS = ("CONV_2D", "FULLY_CONNECTED")
 

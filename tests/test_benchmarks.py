@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import accuracy, accuracy_networks, minifloats, uniform
+from benchmarks import accuracy, accuracy_networks, minifloats, pareto, uniform
 from benchmarks.accuracy_keras import Records
 from benchmarks.accuracy_subjects import Subject
 from benchmarks.accuracy_table import Row, Width, markdown, plot, tables
@@ -58,6 +58,22 @@ def test_a_table_of_uniform_files_has_means_of_draws() -> None:
         "luciole, us": "30",
         "LiteRT, us": "30",
     }
+
+
+def test_files_that_nothing_beats_in_bytes_and_answers_have_a_star() -> None:
+    sizes = {"small": (10, 60.0), "same": (10, 60.0), "worse": (20, 60.0), "large": (30, 70.0)}
+    rows = [
+        uniform.Row("net", "luciole", name, 0, size, 8, top1, 0.0, 90.0, 1.0)
+        for name, (size, top1) in sizes.items()
+    ]
+    assert [row.name for row in pareto.best(rows)] == ["small", "same", "large"]
+    _, *lines = pareto.table(rows)
+    assert [(line[0], line[2], line[3]) for line in lines] == [
+        ("*", "small", "10"),
+        ("*", "same", "10"),
+        ("", "worse", "20"),
+        ("*", "large", "30"),
+    ]
 
 
 def test_a_subject_is_judged_by_its_own_answers() -> None:
