@@ -107,7 +107,7 @@ def floors(op: Op, outputs: Array, branch: Array | None = None) -> Array | None:
     """
     floor = _floor_behind(op.results[0])
     if floor is not None:
-        return np.full_like(outputs, floor)
+        return np.broadcast_to(np.asarray(floor, outputs.dtype), outputs.shape)
     if branch is None:
         return None
     total = op.results[0].users[0].op

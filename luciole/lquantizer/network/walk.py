@@ -145,18 +145,23 @@ def _problem_of(
     cut = [floor for floor in lowest if floor is not None]
     return LayerProblem(
         sampled.rows,
-        np.concatenate(targets),
+        _joined(targets),
         weight_rows(ops[0]),
         bias_of(ops[0]),
         sampled.records,
         is_last(ops[0]) and not any(op in branches.uses for op in ops),
         job.sampling.seed,
-        np.concatenate(cut) if len(cut) == len(ops) else None,
+        _joined(cut) if len(cut) == len(ops) else None,
         job.units,
         with_branch=all(branch is not None for branch in sampled.branches),
         step=_step_of_input(ops[0]),
         trained=job.trained,
     )
+
+
+def _joined(parts: Sequence[Array]) -> Array:
+    """Join rows; those of one layer are not copied."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _without_rows(job: Job[Format]) -> LayerProblem:
