@@ -1,11 +1,12 @@
-"""Whole networks against LiteRT (XNNPACK) on one thread: prints ratios and where time goes.
+"""Whole networks against LiteRT (XNNPACK): prints ratios and where time goes.
 
-    python3 -m benchmarks.networks FILE.tflite ... [--rounds N] [--json FILE]
+    python3 -m benchmarks.networks FILE.tflite ... [--threads N] [--rounds N] [--json FILE]
 
 Without files: ad01, vww, resnet8 and kws in float32 (kws has int8 weights under float activations)
 and in int8, in the folder that LUCIOLE_DATA names, under models/. Medians of interleaved calls of
-both interpreters' ``invoke``, batch 1, the same random input. Shares are of the sum of the
-operators' own medians. Differences of int8 networks are in steps: XNNPACK rounds in another way
+both interpreters' ``invoke``, batch 1, the same random input; with several threads, which spin for
+a while behind a call, of interleaved blocks of BLOCK calls. Shares are of the sum of the operators'
+own medians on one thread. Differences of int8 networks are in steps: XNNPACK rounds in another way
 than TFLite's reference kernels, which luciole equals.
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -34,6 +36,8 @@ NETWORKS = tuple(
 PACKAGES = ("luciole", "numba", "llvmlite", "numpy", "ai-edge-litert")
 PROFILED = 200
 """Runs with the clock read between operators."""
+BLOCK, AHEAD, PAUSE = 25, 5, 0.01
+"""Calls of a block, calls before it, and seconds in which threads fall asleep."""
 
 
 @dataclass(frozen=True)
@@ -50,17 +54,33 @@ class Row:
     shares: dict[str, float]
 
 
-def measured(path: Path, rounds: int) -> Row:
+def measured(path: Path, rounds: int, threads: int = 1) -> Row:
     """Run both and compare."""
     model = luciole.load(path)
     x = random_input(model.graph.inputs[0])
-    (ours, result), (theirs, wanted) = our_call(model, x), litert_call(path, x)
+    (ours, result), (theirs, wanted) = our_call(model, x, threads), litert_call(path, x, threads)
     ours()
     theirs()
     difference = float(np.abs(result() - wanted().astype(np.float64)).max())
-    our_us, their_us = interleaved_medians([ours, theirs], rounds)
+    medians = interleaved_medians if threads == 1 else block_medians
+    our_us, their_us = medians([ours, theirs], rounds)
     shares = kinds(model, x)
     return Row(path.stem, our_us, their_us, their_us / our_us, difference, shares)
+
+
+def block_medians(calls: Sequence[Callable[[], object]], rounds: int) -> list[float]:
+    """Measure the median duration of each call in microseconds, of blocks of calls in turn: the
+    first of a block are not counted, since other threads spin in them still.
+    """
+    times: list[list[float]] = [[] for _ in calls]
+    for _ in range(-(-rounds // BLOCK)):
+        for call, own in zip(calls, times, strict=True):
+            time.sleep(PAUSE)
+            for number in range(-AHEAD, BLOCK):
+                begun = time.perf_counter_ns()
+                call()
+                own += [(time.perf_counter_ns() - begun) / 1000] * (number >= 0)
+    return [float(np.median(own)) for own in times]
 
 
 def random_input(value: Value) -> Array:
@@ -73,20 +93,24 @@ def random_input(value: Value) -> Array:
     return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
 
 
-def our_call(model: Model, x: Array) -> tuple[Callable[[], object], Callable[[], Array]]:
+Calls = tuple[Callable[[], object], Callable[[], Array]]
+"""A run, and what reads its result."""
+
+
+def our_call(model: Model, x: Array, threads: int = 1) -> Calls:
     """luciole's ``invoke``, and what reads its result."""
-    interpreter = Interpreter(model)
+    interpreter = Interpreter(model, num_threads=threads)
     interpreter.allocate_tensors()
     interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
     place = interpreter.get_output_details()[0]["index"]
     return interpreter.invoke, lambda: interpreter.get_tensor(place)
 
 
-def litert_call(path: Path, x: Array) -> tuple[Callable[[], object], Callable[[], Array]]:
-    """LiteRT's, on one thread."""
+def litert_call(path: Path, x: Array, threads: int = 1) -> Calls:
+    """LiteRT's."""
     from ai_edge_litert.interpreter import Interpreter as LiteRT
 
-    interpreter = LiteRT(model_path=str(path), num_threads=1)
+    interpreter = LiteRT(model_path=str(path), num_threads=threads)
     interpreter.allocate_tensors()
     interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
     place = interpreter.get_output_details()[0]["index"]
@@ -101,8 +125,8 @@ def kinds(model: Model, x: Array) -> dict[str, float]:
     place[...] = x
     times = np.median([plan.run_timed() for _ in range(PROFILED)], axis=0)
     sums: dict[str, float] = {}
-    for step, time in zip(plan.steps, times.tolist(), strict=True):
-        sums[step.op.kind] = sums.get(step.op.kind, 0) + time / float(times.sum())
+    for step, took in zip(plan.steps, times.tolist(), strict=True):
+        sums[step.op.kind] = sums.get(step.op.kind, 0) + took / float(times.sum())
     return dict(sorted(sums.items(), key=lambda item: -item[1]))
 
 
@@ -123,6 +147,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="*", type=Path, help=".tflite files with one input")
+    parser.add_argument("--threads", type=int, default=1, help="threads of both (default 1)")
     parser.add_argument("--rounds", type=int, default=200, help="samples of each (default 200)")
     parser.add_argument("--json", type=Path, help="also write the figures to a file")
     arguments = parser.parse_args()
@@ -130,11 +155,12 @@ def main() -> None:
     print("---|---|---|---|---|---|")
     rows = []
     for path in paths(arguments.files):
-        rows.append(measured(path, arguments.rounds))
+        rows.append(measured(path, arguments.rounds, arguments.threads))
         print(line(rows[-1]), flush=True)
-    print(f"\n{machine(PACKAGES)}")
+    here = machine(PACKAGES, f"{arguments.threads} thread{'s' * (arguments.threads > 1)}")
+    print(f"\n{here}")
     if arguments.json:
-        found = {"machine": machine(PACKAGES), "networks": [asdict(row) for row in rows]}
+        found = {"machine": here, "networks": [asdict(row) for row in rows]}
         write_file(arguments.json, json.dumps(found, indent=2) + "\n")
 
 
