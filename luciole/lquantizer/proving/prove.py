@@ -15,10 +15,11 @@ from luciole.interpreter import Interpreter
 from luciole.interpreter.answers import Reference
 from luciole.interpreter.compare import paired_outputs, real_numbers, second_inputs
 from luciole.interpreter.errors import InputError
-from luciole.interpreter.records import BATCH, batch_size, run_records
+from luciole.interpreter.records import BATCH, run_records
 from luciole.ir import Array, LucioleError, Model, UnsupportedError, Value
 from luciole.ir.names import called
 from luciole.ir.value import shape_text
+from luciole.lquantizer.calibration.watch import batch_for
 from luciole.lquantizer.judging.judge import Judge
 from luciole.lquantizer.judging.metric import Metric
 from luciole.lquantizer.judging.records import MADE_UP, Judges
@@ -168,7 +169,7 @@ class _Trial:
         interpreter = Interpreter(model)
         fed = second_inputs(self._graph, model.graph, self._records)
         few = len(next(iter(fed.values()), ())) <= BATCH  # plans for batches take longer
-        size = 1 if few else batch_size(interpreter, fed)
+        size = 1 if few else batch_for(model, fed)
         parts = list(run_records(interpreter, fed, batch=size))
         arrays = {v: [part[v.name] for part in parts] for v in model.graph.outputs}
         return {v: np.concatenate(parts) for v, parts in arrays.items() if _are_alike(parts)}
