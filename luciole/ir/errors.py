@@ -73,7 +73,7 @@ def _source_of(extra: str) -> str:
         installed = metadata.distribution("luciole")
     except metadata.PackageNotFoundError:
         return sources
-    if installed.metadata["Download-URL"]:
+    if "Download-URL" in installed.metadata:
         return f'"luciole[{extra}]"'
     origin = json.loads(installed.read_text("direct_url.json") or "{}")
     if "archive_info" not in origin:

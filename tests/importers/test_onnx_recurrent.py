@@ -148,17 +148,13 @@ def test_files_that_are_written_of_an_lstm_have_no_state(
 
 @needs_compiler
 @KIND
+@pytest.mark.parametrize("steps", [20, LONG])
 def test_programs_in_c_give_onnxruntimes_results_each_time(
-    kind: str, attributes: dict[str, Any], tmp_path: Path
+    kind: str, attributes: dict[str, Any], steps: int, tmp_path: Path
 ) -> None:
-    data, x = recurrent(kind, 20, batch=1, **attributes), sequence(20, 1)
+    data, x = recurrent(kind, steps, batch=1, **attributes), sequence(steps, 1)
     compiled = built(program_of(from_bytes(data).model), tmp_path)
     check(lambda given: compiled.run({"x": given}), x, by_onnxruntime(data)(x))
-
-
-def test_compile_refuses_the_loop_of_a_long_sequence() -> None:
-    with pytest.raises(UnsupportedError, match="cannot compile WHILE"):
-        program_of(from_bytes(recurrent("LSTM", LONG)).model)
 
 
 def test_loops_over_long_sequences_are_compiled_as_one_step() -> None:
