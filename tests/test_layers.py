@@ -167,6 +167,11 @@ def test_tensorflow_is_imported_only_when_a_function_runs() -> None:
     assert [i.in_function for i in all_imports() if i.package == "tensorflow"] == [True] * 2
 
 
+def test_numpy_is_taken_from_where_every_stated_version_has_it() -> None:
+    found = {i.target for i in all_imports() if i.package == "numpy"}
+    assert found <= {"numpy", "numpy.typing", "numpy.lib.stride_tricks"}
+
+
 def readers_of(attribute: str) -> set[str]:
     """The modules that read an attribute of this name off something."""
     trees = {module_of(path): tree(path) for path in sorted(ROOT.rglob("*.py"))}

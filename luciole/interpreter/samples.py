@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.lib.array_utils import byte_bounds
 from numpy.typing import DTypeLike, NDArray
 
 from luciole.ir import Array
+from luciole.ir.dtypes import byte_bounds
 
 Convert = Callable[[Array], Array]
 """Brings records [records, ...] into the type that an input has."""

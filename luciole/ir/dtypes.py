@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -13,6 +14,11 @@ from luciole.ir.errors import LucioleError
 from luciole.schema.enums import TensorType
 
 Array = NDArray[Any]
+
+byte_bounds: Callable[[Array], tuple[int, int]] = getattr(np.lib, "array_utils", np).byte_bounds
+"""Finds the addresses of an array's lowest byte and of the one behind its highest. It has another
+place in NumPy 1.
+"""
 
 NUMPY: dict[TensorType, np.dtype[Any]] = {
     TensorType.FLOAT32: np.dtype(np.float32),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from luciole.ir import Array, TensorType, UnsupportedError, Value
-from luciole.ir.dtypes import NUMPY
+from luciole.ir.dtypes import NUMPY, byte_bounds
 from luciole.ir.value import element_count
 from luciole.kernels.portable.calls import CCall, Field
 
@@ -157,13 +157,9 @@ def _first(view: Array) -> int:
     """Return where a view's first element lies, which is not its lowest one where axes run
     backwards, to be compared with another view's.
     """
-    lowest, _ = _bounds(view)
+    lowest, _ = byte_bounds(view)
     turned = zip(view.shape, view.strides, strict=True)
     return int(lowest - sum((extent - 1) * step for extent, step in turned if step < 0))
-
-
-_bounds: Callable[[Array], tuple[int, int]] = getattr(np.lib, "array_utils", np).byte_bounds
-"""Has another place in NumPy 1."""
 
 
 def spread(x: Value, y: Value) -> tuple[Value, list[CCall]]:
