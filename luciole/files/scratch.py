@@ -14,10 +14,8 @@ def scratch(size: int) -> IO[bytes] | None:
     if not hasattr(os, "posix_fallocate"):
         return None
     file = tempfile.TemporaryFile()  # noqa: SIM115  # who asks for it closes it
-    try:
-        os.posix_fallocate(
-            file.fileno(), 0, size
-        )  # else writing to a map of it may end the process
+    try:  # to have room: else writing to a map of it may end the process
+        os.posix_fallocate(file.fileno(), 0, size)
     except OSError:
         file.close()
         return None

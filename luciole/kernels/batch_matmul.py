@@ -81,7 +81,7 @@ def _with_any_right(
     kept: list[Memory] = []
 
     def split(threads: int) -> list[Stage]:
-        parts = ranges(count, threads, -(-LEAST_PRODUCTS // max(work, 1)))
+        parts = parts_of(count, work, threads)
         shares = [_batches(op, left, right, y, depth) for _ in parts]
         kept.extend(memory for _, memory in shares)
         pairs = zip(shares, parts, strict=True)
@@ -168,6 +168,11 @@ class Batches(ManyBatches):
 
 
 M = TypeVar("M", bound=ManyBatches)
+
+
+def parts_of(count: int, work: int, threads: int) -> list[tuple[int, int]]:
+    """Cut batches of so many products each for threads, see ``ranges``."""
+    return ranges(count, threads, -(-LEAST_PRODUCTS // max(work, 1)))
 
 
 def part_of(record: M, begin: int, end: int, **fields: int) -> M:

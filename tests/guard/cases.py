@@ -23,7 +23,6 @@ from luciole.kernels.core import registry
 from luciole.kernels.core.allocation import placed
 from luciole.kernels.core.contract import Context, NativeStep, Signature
 from luciole.kernels.elements import strided
-from luciole.kernels.integers import batch_matmul_bytes
 from luciole.kernels.layers.geometry import sequence
 from luciole.kernels.layers.levels import counting
 from tests.fuzz.compiled import Compared
@@ -126,7 +125,6 @@ def _sharing_everything() -> Iterator[None]:
         (sequence, "LEAST_CYCLES"),
         (sequence, "LEAST_BEHIND_ONE"),
         (batch_matmul, "LEAST_PRODUCTS"),
-        (batch_matmul_bytes, "LEAST_PRODUCTS"),
     )
     limits = [
         (module, name, getattr(module, name)) for module, name in (*names, (counting, "LEAST_WORK"))

@@ -43,9 +43,9 @@ class NativeStep:
     and parameters as int64; ``owns`` are the arrays behind those addresses, kept alive with the
     step. ``split`` gives, for a number of threads, stages that follow each other, each of records
     that do its work together (at most one for a thread); no stage where threads do not pay. Without
-    it one thread does a step alone. ``check`` is called
-    behind a step that may fail, and raises LucioleError where it did. ``is_paused`` tells behind
-    one that may return on the way whether it is to be called again, and raises as ``check``.
+    it one thread does a step alone. ``check`` is called behind a step that may fail, and raises
+    LucioleError where it did. ``is_paused`` tells behind one that may return on the way whether it
+    is to be called again, and raises as ``check``.
     """
 
     address: int

@@ -21,6 +21,11 @@ def ranges(count: int, threads: int, least: int = 1) -> list[tuple[int, int]]:
     return list(pairwise(edges))
 
 
+def cuts(count: int, threads: int) -> list[tuple[int, int]]:
+    """Cut pieces of work as ``ranges`` does; one share is all of them."""
+    return ranges(count, threads) or [(0, count)]
+
+
 def shares(record: Shared, threads: int, least: int = 1) -> list[Stage]:
     """Copy a record for each of several threads that share its pieces of work, see ``ranges``."""
     parts = ranges(record.end - record.begin, threads, least)

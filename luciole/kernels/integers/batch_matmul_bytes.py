@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import cache
 
 from luciole.kernels import jit
-from luciole.kernels.batch_matmul import LEAST_PRODUCTS, ManyBatches, batch_at, part_of
+from luciole.kernels.batch_matmul import ManyBatches, batch_at, part_of, parts_of
 from luciole.kernels.core.contract import NativeStep, Stage
 from luciole.kernels.core.memory import Memory
-from luciole.kernels.core.shares import ranges, stages
+from luciole.kernels.core.shares import stages
 from luciole.kernels.fixed_point.scalars import between, multiply
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
@@ -95,7 +95,7 @@ class ByteProduct:
             return {"lefts": lefts, "totals": totals, "sums": sums}
 
         def split(threads: int) -> list[Stage]:
-            parts = ranges(count, threads, -(-LEAST_PRODUCTS // max(work, 1)))
+            parts = parts_of(count, work, threads)
             return stages([part_of(record, begin, end, **room()) for begin, end in parts])
 
         record = ByteBatches(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from luciole.kernels.core.shares import ranges
+from luciole.kernels.core.shares import cuts
 from luciole.kernels.jit.record import Record, reader
 from luciole.kernels.layers.geometry.sequence import Divisible, Tiled
 
@@ -26,8 +26,7 @@ class Lines(Divisible):
 
     def cut(self, threads: int) -> list[Self]:
         """Cut the images for threads."""
-        parts = ranges(self.images, threads) or [(0, self.images)]
-        return [self._images(begin, end) for begin, end in parts]
+        return [self._images(begin, end) for begin, end in cuts(self.images, threads)]
 
     def _images(self, begin: int, end: int) -> Self:
         x, to = self.x + begin * self.x_image, self.to + begin * self.to_image
@@ -61,10 +60,10 @@ class CopyRecord(Lines):
         if self.rows > 1:
             return [
                 self.replace(x=self.x + b * self.length, to=self.to + b * self.to_row, rows=e - b)
-                for b, e in ranges(self.rows, threads) or [(0, self.rows)]
+                for b, e in cuts(self.rows, threads)
             ]
         blocks = self.length // BLOCK if self.pixel == self.to_pixel else 0
-        edges = [(BLOCK * b, BLOCK * e) for b, e in ranges(blocks, threads)] or [(0, 0)]
+        edges = [(BLOCK * b, BLOCK * e) for b, e in cuts(blocks, threads)]
         edges[-1] = (edges[-1][0], self.length)
         return [self.replace(x=self.x + b, to=self.to + b, length=e - b) for b, e in edges]
 
