@@ -57,7 +57,7 @@ def activations(
     """
     saver = ActivationSaver(dict.fromkeys(values))
     interpreter = Interpreter(model)
-    size = batch_for(model, records)
+    size = batch_for(interpreter, records)
     interpreter.attach_observer(saver)
     for _ in run_records(interpreter, records, progress, size):
         pass
@@ -70,15 +70,16 @@ def activations(
     return saved
 
 
-def batch_for(model: Model, records: Records) -> int:
+def batch_for(interpreter: Interpreter, records: Records) -> int:
     """Find how many records run at once: as many as ``batch_size`` allows, and no more than tensors
     of 128 MB in all hold.
     """
-    shapes = [v.shape[1:] for op in model.graph.ops for v in op.results]
+    graph = interpreter.graph
+    shapes = [v.shape[1:] for op in graph.ops for v in op.results]
     each = sum(4 * element_count(tuple(n or 1 for n in shape)) for shape in shapes)
     most = max(1, min(BATCH, _MOST_BYTES // max(1, each)))
-    count = check_records(model.graph, records)
-    return batch_size(Interpreter(model), records, _even(count, most))
+    count = check_records(graph, records)
+    return batch_size(interpreter, records, _even(count, most))
 
 
 def _even(count: int, most: int) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from luciole.interpreter import Interpreter
 from luciole.interpreter.records import Records
 from luciole.ir import Array, Graph, Model, Op, Value
 from luciole.ir.ops.elementwise_binary import Add
@@ -85,5 +86,5 @@ def _end(op: Op, trace: Trace) -> Value:
 
 
 def _seen(model: Model, value: Value, records: Records) -> Array:
-    batch = batch_for(model, records)
+    batch = batch_for(Interpreter(model), records)
     return np.concatenate([array for _, (array,) in watched(model, [value], records, batch)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from luciole.interpreter import Interpreter
 from luciole.interpreter.records import Records, check_records
 from luciole.ir import Array, Graph, Model, Op, Value
 from luciole.ir.analysis.constancy import constant_bytes, is_fixed
@@ -84,7 +85,7 @@ def prepare(
     check_layers(work.graph, names, skipped, config)
     sizes = {g.name: constant_bytes(g.ops[0]) for g in groups}
     sizes |= {op.name: constant_bytes(op) for op in others}
-    batch = batch_for(work, records)
+    batch = batch_for(Interpreter(work), records)
     factors: dict[str, Array] = {}
     if scope.rescales:
         factors = even_inputs(work, groups, records, batch, method.seed, known)

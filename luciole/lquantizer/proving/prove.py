@@ -169,7 +169,7 @@ class _Trial:
         interpreter = Interpreter(model)
         fed = second_inputs(self._graph, model.graph, self._records)
         few = len(next(iter(fed.values()), ())) <= BATCH  # plans for batches take longer
-        size = 1 if few else batch_for(model, fed)
+        size = 1 if few else batch_for(interpreter, fed)
         parts = list(run_records(interpreter, fed, batch=size))
         arrays = {v: [part[v.name] for part in parts] for v in model.graph.outputs}
         return {v: np.concatenate(parts) for v, parts in arrays.items() if _are_alike(parts)}

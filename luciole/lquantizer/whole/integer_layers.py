@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from luciole.interpreter import Interpreter
 from luciole.interpreter.records import (
     Progress,
     Records,
@@ -124,7 +125,7 @@ class Known:
     def batch_of(self, model: Model, records: Records) -> int:
         """Find how many records a float network of these layers runs at once."""
         if self.batch is None:
-            self.batch = batch_for(model, records)
+            self.batch = batch_for(Interpreter(model), records)
         return self.batch
 
     def round(
