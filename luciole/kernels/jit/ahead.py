@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from luciole.kernels.jit import trust
-from luciole.kernels.jit.cache import SOURCES, cache_version
+from luciole.kernels.jit.cache import SOURCES, cache_version, contents_of
 
 VARIABLE = "LUCIOLE_KERNELS"
 
@@ -36,8 +36,7 @@ class AheadFolder:
 
     def contents(self) -> tuple[int, int]:
         """Count the functions that are there, and their bytes."""
-        sizes = [file.stat().st_size for file in self.folder.glob("*.o")]
-        return len(sizes), sum(sizes)
+        return contents_of(self.folder)
 
 
 @functools.cache

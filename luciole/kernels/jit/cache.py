@@ -97,8 +97,13 @@ class KernelCache:
 
     def contents(self) -> tuple[int, int]:
         """Count the functions that are kept, and their bytes."""
-        files = [self.folder / name for name in self.names()] if self.folder else []
-        return len(files), sum(file.stat().st_size for file in files)
+        return contents_of(self.folder)
+
+
+def contents_of(folder: Path | None) -> tuple[int, int]:
+    """Count the functions in a folder, and their bytes."""
+    sizes = [file.stat().st_size for file in folder.glob("*.o")] if folder else []
+    return len(sizes), sum(sizes)
 
 
 def _write_whole(path: Path, content: bytes) -> None:

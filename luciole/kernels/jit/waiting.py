@@ -42,7 +42,7 @@ class Waiting:
 
     def _show(self) -> None:
         text = f"luciole: compiling kernels, {self._done} of {self._total}"
-        if _is_terminal() and sys.stderr is sys.__stderr__:
+        if _goes_away():
             self._length = len(text)
             print(f"\r{text}", end="", file=sys.stderr, flush=True)
         elif (_is_terminal() or _always) and not self._length:
@@ -55,8 +55,13 @@ class Waiting:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._length and _is_terminal() and sys.stderr is sys.__stderr__:
+        if self._length and _goes_away():
             print(f"\r{self._length * ' '}\r", end="", file=sys.stderr, flush=True)
+
+
+def _goes_away() -> bool:
+    """Return whether the line is written over others of its own."""
+    return _is_terminal() and sys.stderr is sys.__stderr__
 
 
 def _is_terminal() -> bool:
