@@ -87,9 +87,8 @@ def test_refitting_by_either_form_is_ridge_regression() -> None:
 
 def test_batches_are_small_where_tensors_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
     records = {"x": random(1, 100, 20)}
-    assert (
-        batch_for(Interpreter(network()), records) == 50
-    )  # two of 50 need one plan, 64 and 36 two
+    # two of 50 need one plan, 64 and 36 two
+    assert batch_for(Interpreter(network()), records) == 50
     each = 4 * (16 + 16 + 4)  # fc1, act1, fc2
     monkeypatch.setattr("luciole.lquantizer.calibration.watch._MOST_BYTES", 5 * each + 1)
     assert batch_for(Interpreter(network()), records) == 5
