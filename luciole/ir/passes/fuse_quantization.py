@@ -17,6 +17,7 @@ from luciole.ir.graph import Graph
 from luciole.ir.moved_codes import misplaced
 from luciole.ir.op import Op
 from luciole.ir.ops.elementwise_binary import Add, Sub
+from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.quantization import Affine
 from luciole.ir.value import Value
@@ -45,7 +46,8 @@ def fuse_weights(graph: Graph, runs: Runs) -> bool:
 
 def fuse_weights_of(op: Op, runs: Runs) -> bool:
     """Give a layer the constant integers behind its float weights, where it has a kernel for
-    them under float inputs.
+    them under float inputs. A dense one rounds these with a zero point, as TFLite's converter has
+    it: behind a RELU a grid around 0 would have half of its integers for nothing.
     """
     weights = op.given_operands().get(op.quant.weight or "") if op.quant is not None else None
     codes = None if weights is None else integers_behind(weights)
@@ -53,6 +55,8 @@ def fuse_weights_of(op: Op, runs: Runs) -> bool:
         return False
     if not _reads(op, [codes if value is weights else value for value in op.operands], runs):
         return False
+    if isinstance(op, FullyConnected):
+        op.asymmetric_quantize_inputs = True
     raise_version(op)
     return True
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from luciole.ir import LucioleError, Model, Op, TensorType
 from luciole.ir.analysis.weights import has_weights
 from luciole.ir.graph import all_ops
+from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTMLayer
 from luciole.ir.quantization import is_affine
 from luciole.lquantizer.network.result import Result
@@ -46,7 +47,7 @@ def _is_hybrid(op: Op) -> bool:
 
 
 def _take_weights(op: Op, twin: Op) -> None:
-    """Replace a float layer's constants by its twin's integers."""
+    """Replace a float layer's constants by its twin's integers, which it reads as the twin does."""
     for slot, value in enumerate(twin.operands):
         own = op.operands[slot]
         if value is None or own is None or not value.is_constant or value.dtype == own.dtype:
@@ -56,3 +57,5 @@ def _take_weights(op: Op, twin: Op) -> None:
         constant.quantization = value.quantization
         op.set_operand(slot, constant)
     op.version = twin.version
+    if isinstance(op, FullyConnected) and isinstance(twin, FullyConnected):
+        op.asymmetric_quantize_inputs = twin.asymmetric_quantize_inputs

@@ -23,7 +23,6 @@ from luciole.importers.onnx.rules import Results, rule
 from luciole.importers.onnx.windows import windows_of
 from luciole.ir import Array, TensorType, Value
 from luciole.ir.ops import elementwise_binary as binary
-from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.passes.fuse_quantization import fuse_weights_of
 from luciole.ir.quantization import Affine
 
@@ -108,8 +107,7 @@ def _of_integers(k: Building, multiply: Multiply, weights: Value) -> Value:
     before = len(k.graph.ops)
     product = multiply(weights)
     for op in k.graph.ops[before:]:
-        if fuse_weights_of(op, k.computing.has_kernel) and isinstance(op, FullyConnected):
-            op.asymmetric_quantize_inputs = True
+        fuse_weights_of(op, k.computing.has_kernel)
     return product
 
 
