@@ -30,11 +30,18 @@ from tests.support import HERE
 FOLDER = Path(os.environ.get("LUCIOLE_DATA", HERE.parent.parent / "shared" / "data")) / "one_passes"
 
 
+_AT_ONCE = "the bias is a constant at once, ONE leaves a layer of constants"
+_SHORTER = "the place in an image is computed by fewer operators than ONE's"
+_REFUSED = "LiteRT refuses TRANSPOSE_CONV of an input that SAME would not make of the result"
 REASONS = {
-    "MaxPoolWithArgmax_000": "CUSTOM(MaxPoolWithArgmax) is not spelled out",
-    "MaxPoolWithArgmax_002": "CUSTOM(MaxPoolWithArgmax) is not spelled out",
-    "Net_Add_FullyConnected_000": "the bias is a constant at once, ONE leaves a layer of constants",
-    "Net_Add_FullyConnected_002": "the bias is a constant at once, ONE leaves a layer of constants",
+    "MaxPoolWithArgmax_000": _SHORTER,
+    "MaxPoolWithArgmax_001": _SHORTER,
+    "MaxPoolWithArgmax_002": _SHORTER,
+    "Net_Add_FullyConnected_000": _AT_ONCE,
+    "Net_Add_FullyConnected_001": _AT_ONCE,
+    "Net_Add_FullyConnected_002": _AT_ONCE,
+    "Net_TConv_Slice_001": _REFUSED,
+    "Net_TConv_Slice_003": _REFUSED,
 }
 """Why some tests do not hold."""
 LOSSY = {"remove_fakequant", "remove_quantdequant"}

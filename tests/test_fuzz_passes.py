@@ -16,6 +16,7 @@ ELSEWHERE = {
     "resolve_customop_add": "tests/test_one_passes.py",
     "resolve_customop_batchmatmul": "tests/test_one_passes.py",
     "resolve_customop_matmul": "tests/test_one_passes.py",
+    "resolve_customop_max_pool_with_argmax": "tests/test_one_passes.py",
     "resolve_customop_splitv": "tests/test_one_passes.py",
     "resolve_former_customop": "tests/test_one_passes.py",
     "unpack_levels": "tests/lquantizer/test_integer_levels.py",

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import luciole
-from luciole.ir import Model
+from luciole.ir import Model, Value
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.elementwise_binary import Add, Mul
 from luciole.ir.ops.elementwise_unary import Abs
+from luciole.ir.ops.reshape import Reshape
 from luciole.ir.ops.transpose import Transpose
 from luciole.ir.passes.layout.convert_nchw_to_nhwc import convert_nchw_to_nhwc
 from tests.lquantizer.networks import Builder
@@ -54,6 +55,33 @@ def test_inputs_and_outputs_are_turned_on_request_in_any_order_of_names() -> Non
         turned = {name: np.moveaxis(array, 1, -1).copy() for name, array in data.items()}
         (after,) = luciole.Interpreter(made).run(turned).values()
         np.testing.assert_allclose(np.moveaxis(after, -1, 1), before, rtol=1e-5, atol=1e-6)
+
+
+def one_channel() -> Model:
+    """A convolution to one channel, whose image a RESHAPE turns, a scale, and another one."""
+    b = Builder()
+
+    def ints(*numbers: int) -> Value:
+        return b.constant(np.array(numbers, np.int32))
+
+    image = b.add(Transpose(b.graph.add_input("x", (1, 3, 6, 5)), ints(0, 2, 3, 1)))
+    conv = Conv2D(image, b.constant(random(2, 1, 1, 1, 3)), None, stride_h=1, stride_w=1)
+    back = b.add(Reshape(b.add(conv), ints(1, 1, 6, 5), new_shape=(1, 1, 6, 5)))
+    scaled = b.add(Mul(back, b.constant(random(3, 1, 1, 1, 1))))
+    turned = b.add(Reshape(scaled, ints(1, 6, 5, 1), new_shape=(1, 6, 5, 1)))
+    last = Conv2D(turned, b.constant(random(4, 2, 1, 1, 1)), None, stride_h=1, stride_w=1)
+    b.graph.outputs = [b.add(Transpose(b.add(last), ints(0, 3, 1, 2)))]
+    return b.model
+
+
+def test_reshapes_that_turn_images_of_one_channel_go() -> None:
+    model = one_channel()
+    made = luciole.optimize(model, [*ENDS, "convert_nchw_to_nhwc", "fuse_mul_with_conv"])
+    assert [op.kind for op in made.graph.ops] == ["CONV_2D", "CONV_2D"]
+    x = random(5, 1, 3, 6, 5)
+    (before,) = luciole.Interpreter(model).run({"x": x}).values()
+    (after,) = luciole.Interpreter(made).run({"x": np.moveaxis(x, 1, -1).copy()}).values()
+    np.testing.assert_allclose(np.moveaxis(after, -1, 1), before, rtol=1e-5, atol=1e-6)
 
 
 def test_a_second_time_changes_nothing() -> None:

@@ -15,8 +15,11 @@ from luciole.schema.enums import BuiltinOperator, BuiltinOptions, CustomOptionsF
 from luciole.schema.printable import quoted, shorten
 from luciole.schema.textproto import Entry, Message, Word
 
-OPERATION = ("type", "input", "output", "version", "custom_code", "custom_options")
+OPERATION = ("type", "input", "output", "version", "custom_code", "custom_options", "extype")
 """Fields of every operation; besides them it has a message with its options."""
+
+_CUSTOM = "Custom"
+"""What ``extype`` of an operation says: its ``custom_code`` tells what it is."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +33,10 @@ class Kind:
 
 def kind_of(operation: Message) -> Kind:
     """Find the operator that an operation is. Raises FormatError for one that is not known."""
-    names = {e.name: e.value for e in operation if e.name in ("type", "custom_code")}
+    names = {e.name: e.value for e in operation if e.name in ("type", "custom_code", "extype")}
     type_, custom = names.get("type"), names.get("custom_code")
+    if names.get("extype", _CUSTOM) != _CUSTOM:
+        raise FormatError(f"line {operation.line}: extype may be {quoted(_CUSTOM)} alone")
     if not isinstance(type_, str) or not type_:
         raise FormatError(f"line {operation.line}: an operation has no type")
     code = recipe.builtin_of(type_)

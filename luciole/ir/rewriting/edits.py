@@ -150,10 +150,10 @@ def _remove(graph: Graph, op: Op) -> None:
             continue
         makers = [v.producer.op for v in gone.operands if v is not None and v.producer is not None]
         graph.remove(gone)
-        waiting += [maker for maker in makers if _is_idle(maker)]
+        waiting += [maker for maker in makers if is_idle(maker)]
 
 
-def _is_idle(op: Op) -> bool:
+def is_idle(op: Op) -> bool:
     """Return whether nothing reads an operator's results, and it does nothing but compute them."""
     computes = not op.stateful or (isinstance(op, UnknownOp) and op.custom in COMPUTING)
     if not computes or any(v is not None and v.is_variable for v in op.operands):

@@ -210,6 +210,8 @@ def constants(b: Builder) -> Value:
     x = b.put(Sub(x, b.normal(5), activation=b.activation()))
     x = b.put(Div(b.put(Exp(x)), b.positive(5)))
     x = b.either(Mul, x, b.positive(1))
+    if b.chance():
+        x = b.put(Div(x, b.positive(5)))
     x = b.put(Div(b.positive(5), x))
     return b.either(Mul, x, b.put(Mul(b.positive(5), b.positive(1))))
 
@@ -247,7 +249,7 @@ def clamps(b: Builder) -> Value:
 
 @pattern("replace_non_const_fc_with_batch_matmul", "decompose_softmax", "decompose_hardswish")
 def targets(b: Builder) -> Value:
-    x, w = b.input(3, 5), b.put(Abs(b.input(4, 5)))
+    x, w = b.input(1, 3, 5) if b.chance() else b.input(3, 5), b.put(Abs(b.input(4, 5)))
     bias = b.normal(4) if b.chance() else None
     y = b.put(FullyConnected(x, w, bias, activation=b.activation(), keep_num_dims=b.chance()))
     y = b.put(HardSwish(b.put(Mul(y, b.number(2)))))
@@ -273,7 +275,12 @@ def twice(b: Builder) -> Value:
     assert unused.dtype == TensorType.FLOAT32, "nothing reads it"
     parts = [b.put(Mul(x, b.constant(row))) for _ in range(2)]
     parts += [b.put(Reshape(part, b.ints(5, 2))) for part in parts]
-    same = b.put(Add(parts[2], parts[3]))
+    for scale in (2**-12, 2**-11, 2**-12):
+        codes = b.put(Quantize(parts[0]))
+        codes.dtype = TensorType.INT16
+        codes.quantization = Affine.single(scale, 0, TensorType.INT16).table()
+        x = b.put(Add(x, b.put(Dequantize(codes))))
+    same = b.put(Add(parts[2], b.put(Mul(parts[3], b.put(Reshape(x, b.ints(5, 2)))))))
     return b.put(Mul(same, b.put(Rsqrt(b.put(Add(b.put(Abs(same)), b.number(1)))))))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Hashable
 
 from luciole.ir.graph import Graph
 from luciole.ir.op import Op
+from luciole.ir.quantization import affine_of
 from luciole.ir.rewriting.edits import alias, reshape_to
 from luciole.ir.unknown_op import UnknownOp
 from luciole.ir.value import Value
@@ -40,7 +41,15 @@ def _described(op: Op) -> Hashable | None:
         return None
     attributes = tuple(sorted((name, repr(held)) for name, held in op.attributes().items()))
     operands = tuple(_told_apart(value) for value in op.operands)
-    return type(op), attributes, operands, op.output.dtype, op.output.shape
+    return type(op), attributes, operands, op.output.dtype, op.output.shape, _grid(op.output)
+
+
+def _grid(value: Value) -> Hashable | None:
+    """Describe scales and zero points: QUANTIZE of one tensor by two scales gives two tensors."""
+    affine = affine_of(value)
+    if affine is None:
+        return None
+    return affine.scale.tobytes(), affine.zero_point.tobytes(), affine.axis
 
 
 def _told_apart(value: Value | None) -> Hashable:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from luciole.ir.graph import Graph, Model
-from luciole.ir.op import Op
+from luciole.ir.rewriting.edits import is_idle
 from luciole.ir.value import Value
 
 
 def remove_dead(graph: Graph) -> bool:
     """Operators and tensors that nothing uses -> nothing.
 
-    Operators that may do more than compute stay: stateful ones, and those that write a variable.
+    Operators that may do more than compute stay: stateful ones, and those that write a variable. Of
+    CUSTOM operators those go that old converters wrote: they compute.
     """
     before = (len(graph.ops), len(graph.values))
     for op in reversed(list(graph.ops)):
-        if not _is_needed(op):
+        if is_idle(op):
             graph.remove(op)
     remove_unused_values(graph)
     return before != (len(graph.ops), len(graph.values))
@@ -36,12 +37,6 @@ def remove_dead_buffers(model: Model) -> bool:
     before = len(model.buffers)
     model.buffers = [b for i, b in enumerate(model.buffers) if i == 0 or id(b) in used]
     return len(model.buffers) != before
-
-
-def _is_needed(op: Op) -> bool:
-    if op.stateful or any(v is not None and v.is_variable for v in op.operands):
-        return True
-    return any(value.users or value.is_output for value in op.results)
 
 
 def _spoken_of(graph: Graph) -> set[Value]:

@@ -2,23 +2,56 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from luciole.ir.graph import Graph
+from luciole.ir.ops.reshape import Reshape
 from luciole.ir.ops.transpose import Transpose
 from luciole.ir.passes import run_passes
 from luciole.ir.passes.cleaning.remove_dead import remove_dead
 from luciole.ir.passes.layout.sink_transposes import sink_transposes
+from luciole.ir.rewriting.edits import become, reshape_to, vector
 from luciole.ir.rewriting.ends import last
 from luciole.ir.rewriting.passes import graph_pass
-from luciole.ir.rewriting.patterns import inverse, order_of
+from luciole.ir.rewriting.patterns import Order, inverse, order_of
 from luciole.ir.value import Value
 
 _IMAGES = 4
 """Axes of images and their channels."""
 
 
-@graph_pass(on_request=True, at_last=True, meanwhile=sink_transposes)
+def sink_turns(graph: Graph) -> bool:
+    """Move TRANSPOSE down, and RESHAPE that turn images of one channel as TRANSPOSE do: those that
+    meet no other one are RESHAPE again behind it.
+    """
+    before = _structure(graph)
+    for op in [op for op in graph.ops if isinstance(op, Reshape)]:
+        order = _turn_of(op)
+        if order is not None:
+            become(graph, op, Transpose(op.tensor, vector(graph, "perm", order)))
+    run_passes(graph, (sink_transposes,))
+    for turn in [op for op in graph.ops if isinstance(op, Transpose)]:
+        if not (turn.a.is_input or turn.output.is_output) and _turn_of(turn) is not None:
+            reshape_to(graph, turn, turn.a)
+    return _structure(graph) != before
+
+
+def _turn_of(op: Reshape | Transpose) -> Order | None:
+    """Return the order of axes in which a copy of the same elements brings images of one channel,
+    None where it is another one or moves elements.
+    """
+    image = op.operands[0]
+    if image is None or len(image.shape) != _IMAGES or None in image.shape:
+        return None
+    said = order_of(op) if isinstance(op, Transpose) else None
+    for order in (last(_IMAGES), inverse(last(_IMAGES))):
+        turned = tuple(image.shape[axis] for axis in order)
+        wide = [axis for axis in order if image.shape[axis] != 1]
+        is_said = isinstance(op, Reshape) or order == said
+        if is_said and turned == op.output.shape != image.shape and wide == sorted(wide):
+            return order
+    return None
+
+
+@graph_pass(on_request=True, at_last=True, meanwhile=sink_turns)
 def convert_nchw_to_nhwc(graph: Graph) -> bool:
     """ABS(input with channels first) -> TRANSPOSE(ABS(TRANSPOSE(input))), channels last inside.
 
@@ -37,7 +70,7 @@ def convert_nchw_to_nhwc(graph: Graph) -> bool:
 def _convert(graph: Graph) -> None:
     """Move a TRANSPOSE to channels first down from each image, and turn images before it."""
     turned = {value: _begin(graph, value) for value in graph.inputs if _is_image(value)}
-    run_passes(graph, (sink_transposes,))
+    sink_turns(graph)
     for value, image in reversed(turned.items()):
         _end(graph, value, image)
     remove_dead(graph)
@@ -53,7 +86,7 @@ def _begin(graph: Graph, value: Value) -> Value:
     image = Value(graph.unique_name(f"{value.name}/nhwc"), value.dtype, shape)
     image.quantization = value.quantization
     graph.add_value(image)
-    back = Transpose(image, _order(graph, inverse(last(_IMAGES))))
+    back = Transpose(image, vector(graph, "perm", inverse(last(_IMAGES))))
     uses = list(value.users)
     graph.insert_before(graph.ops[0], back, graph.unique_name(f"{value.name}/nchw"))
     back.output.dtype, back.output.quantization = value.dtype, value.quantization
@@ -70,14 +103,10 @@ def _end(graph: Graph, value: Value, image: Value) -> None:
             op.output.replace_with(value)
             graph.remove(op)
     if image.users:
-        turn = Transpose(value, _order(graph, last(_IMAGES)))
+        turn = Transpose(value, vector(graph, "perm", last(_IMAGES)))
         graph.insert_before(graph.ops[0], turn, results=[image])
     else:
         graph.remove_value(image)
-
-
-def _order(graph: Graph, order: tuple[int, ...]) -> Value:
-    return graph.add_constant(graph.unique_name("perm"), np.array(order, np.int32))
 
 
 def _structure(graph: Graph) -> list[tuple[object, ...]]:
