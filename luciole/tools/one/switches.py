@@ -21,7 +21,8 @@ remove_unnecessary_mul remove_unnecessary_reshape remove_unnecessary_slice
 remove_unnecessary_split remove_unnecessary_strided_slice remove_unnecessary_transpose
 replace_cw_mul_add_with_depthwise_conv replace_non_const_fc_with_batch_matmul replace_sub_with_add
 replace_with_fc_gelu_fc resolve_customop_add resolve_customop_batchmatmul resolve_customop_matmul
-resolve_customop_splitv resolve_former_customop substitute_expand_dims_to_reshape
+resolve_customop_max_pool_with_argmax resolve_customop_splitv resolve_former_customop
+substitute_expand_dims_to_reshape
 substitute_pack_to_reshape substitute_padv2_to_pad substitute_splitv_to_split
 substitute_squeeze_to_reshape substitute_strided_slice_to_reshape substitute_transpose_to_reshape
 transform_min_max_to_relu6 transform_min_relu_to_relu6 transform_sqrt_div_to_rsqrt_mul
@@ -42,7 +43,6 @@ OTHERS: tuple[Option, ...] = (
     switch("--fuse_bcq", None, "BCQ operators are read and run, not put together"),
     switch("--make_batchnorm_gamma_positive", None, "it changes what a model computes"),
     switch("--remove_qdq_for_mpo", None, "it changes what a model computes"),
-    switch("--resolve_customop_max_pool_with_argmax", None, "the operator is not rewritten"),
     switch("--shuffle_weight_to_16x1float32", None, "weights stay in their order"),
     switch("--compress_weights_huffman", None, "weights stay as they are"),
     option("--change_outputs", "NAMES", None, "`luciole cut --output NAME` chooses outputs"),

@@ -6,8 +6,7 @@ from collections.abc import Hashable
 
 from luciole.ir.graph import Graph
 from luciole.ir.op import Op
-from luciole.ir.quantization import affine_of
-from luciole.ir.rewriting.edits import alias, reshape_to
+from luciole.ir.rewriting.edits import alias, reshape_to, same_numbers
 from luciole.ir.unknown_op import UnknownOp
 from luciole.ir.value import Value
 
@@ -15,16 +14,20 @@ from luciole.ir.value import Value
 def common_subexpression_elimination(graph: Graph) -> bool:
     """ADD(x, y), ADD(x, y) -> one ADD(x, y): operators that are alike and read the same.
 
-    Where both results are outputs, the second one becomes a RESHAPE of the first: a copy.
+    Where both results are outputs, the second one becomes a RESHAPE of the first: a copy. Integers
+    of two scales stay apart: QUANTIZE of one tensor gives others by each.
     """
-    first: dict[Hashable, Op] = {}
+    first: dict[Hashable, list[Op]] = {}
     changed = False
     for op in list(graph.ops):
         key = _described(op)
         if key is None or op.graph is None:
             continue
-        other = first.setdefault(key, op)
-        if other is not op:
+        alike = first.setdefault(key, [])
+        other = next((one for one in alike if same_numbers(one.output, op.output)), None)
+        if other is None:
+            alike.append(op)
+        else:
             changed |= alias(graph, op, other.output) or _copied(graph, op, other)
     return changed
 
@@ -41,15 +44,7 @@ def _described(op: Op) -> Hashable | None:
         return None
     attributes = tuple(sorted((name, repr(held)) for name, held in op.attributes().items()))
     operands = tuple(_told_apart(value) for value in op.operands)
-    return type(op), attributes, operands, op.output.dtype, op.output.shape, _grid(op.output)
-
-
-def _grid(value: Value) -> Hashable | None:
-    """Describe scales and zero points: QUANTIZE of one tensor by two scales gives two tensors."""
-    affine = affine_of(value)
-    if affine is None:
-        return None
-    return affine.scale.tobytes(), affine.zero_point.tobytes(), affine.axis
+    return type(op), attributes, operands, op.output.dtype, op.output.shape
 
 
 def _told_apart(value: Value | None) -> Hashable:
