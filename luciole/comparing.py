@@ -65,7 +65,7 @@ def enter_smaller_and_closer(
             kept = f"{other.outputs[0].file} instead of {proof.outputs[0].file}"
             result.report.warnings.append(
                 f"the scheme {format} gives a smaller file that is closer to the float network: "
-                f"{sizes}, {kept} by {_TAUGHT} records alone"
+                f"{sizes}, {kept}, learned from only {_TAUGHT} records"
             )
             return
 

@@ -164,4 +164,7 @@ def verify(model: Path_ | Model) -> list[Finding]:
     finding has a severity, a stable code, a place and a sentence. Errors are what ``load`` refuses.
     Raises FormatError where there is no model in the file at all.
     """
-    return findings_of(model) if isinstance(model, Model) else load_with_findings(model)[1]
+    if isinstance(model, Model):
+        return findings_of(model)
+    expect(model, (str, os.PathLike), "a Model or the path of a file")
+    return load_with_findings(model)[1]

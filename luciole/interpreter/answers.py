@@ -75,8 +75,11 @@ def agreement(numbers: Array, others: Array) -> float:
 
 def labels_for(labels: Array, shape: tuple[int, ...]) -> Array:
     """Bring labels into the shape of answers, one for each. Raises InputError where they differ by
-    more than axes with one place.
+    more than axes with one place, and where they are no numbers of classes.
     """
+    if labels.dtype.kind not in "biuf" or (labels % 1 != 0).any():
+        shown = f"'{labels.flat[0]}'" if labels.dtype.kind in "US" else labels.dtype
+        raise InputError(f"labels are numbers of classes, 0, 1, 2, ..., found {shown}")
     if _without_ones(labels.shape) != shape:
         shapes = f"{list(labels.shape)}, the answers {list(shape)}"
         raise InputError(f"the labels have shape {shapes}: one label for each answer is needed")

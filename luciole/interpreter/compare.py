@@ -17,7 +17,14 @@ from luciole.interpreter.errors import InputError
 from luciole.interpreter.interpreter import Interpreter
 from luciole.interpreter.metrics import ErrorSums, top_k_match
 from luciole.interpreter.observe import Observer
-from luciole.interpreter.records import BATCH, Progress, Records, batch_size, run_records
+from luciole.interpreter.records import (
+    BATCH,
+    Progress,
+    Records,
+    batch_size,
+    check_records,
+    run_records,
+)
 from luciole.interpreter.samples import Samples
 from luciole.ir import Array, Graph, Model, TensorType, Value
 from luciole.ir.dtypes import NUMPY
@@ -241,7 +248,7 @@ def _unmatched(first: Graph, second: Graph, matched: set[Value]) -> tuple[list[s
 def second_inputs(first: Graph, second: Graph, records: Records) -> Records:
     """Bring records of the first model to the second one's inputs: by name, else by order, made
     real or quantized, by its own scale, where an input wants that. Raises InputError where the
-    models' inputs are not alike.
+    models' inputs are not alike, or have other shapes.
     """
     if len(first.inputs) != len(second.inputs):
         raise InputError(
@@ -250,10 +257,15 @@ def second_inputs(first: Graph, second: Graph, records: Records) -> Records:
     named = {v.name: v for v in first.inputs}
     same = named.keys() == {v.name for v in second.inputs}
     sources = [named[v.name] for v in second.inputs] if same else first.inputs
-    return {
+    inputs = {
         b.name: _as_input(a, b, records[a.name])
         for a, b in zip(sources, second.inputs, strict=True)
     }
+    try:
+        check_records(second, inputs)
+    except InputError as error:
+        raise InputError(f"the other model: {error}") from None
+    return inputs
 
 
 def _as_input(a: Value, b: Value, samples: Samples) -> Samples:

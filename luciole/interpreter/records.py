@@ -94,7 +94,8 @@ def _records(name: str, data: ArrayLike) -> Array:
         raise InputError(f"the data for {name!r} is no array: {error}") from None
     if array.ndim == 0:
         kind = "one number" if array.dtype.kind in "biufc" else type(data).__name__
-        raise InputError(f"the data for {name!r} is {kind}: the first axis counts records")
+        needed = "an array is needed, whose first axis counts records"
+        raise InputError(f"the data for {name!r} is {kind}: {needed}")
     return array
 
 

@@ -307,6 +307,7 @@ class Value:
         which do not. Raises GraphError for a tensor whose contents are computed or given.
         """
         self._refuse_contents()
+        self._refuse_no_array(array)
         self.dtype = dtypes.tensor_type(array.dtype) if dtype is None else dtype
         self.shape = array.shape
         self._hold(array)
@@ -322,9 +323,15 @@ class Value:
                 "it takes no contents"
             )
 
+    def _refuse_no_array(self, contents: object) -> None:
+        if not isinstance(contents, np.ndarray):
+            kind = type(contents).__name__
+            raise GraphError(f"tensor {self.name!r} takes a NumPy array as contents, found {kind}")
+
     def _refuse_other(self, array: Array) -> None:
         """Refuse contents of another type or shape than the tensor's own; all kinds of texts do."""
         self._refuse_contents()
+        self._refuse_no_array(array)
         has_array = self.dtype in dtypes.NUMPY or self.dtype in dtypes.PACKED
         own = dtypes.array_type(self.dtype) if has_array else array.dtype  # ``pack`` looks at it
         if array.dtype != own or array.shape != self.dims:

@@ -5,27 +5,31 @@ import math
 import numpy as np
 
 from luciole.ir import LucioleError
-from luciole.ir.errors import expect
+from luciole.ir.errors import ChoiceError, expect
 
 
 class QuantizeError(LucioleError, ValueError):
     """Settings, config or data that a quantization cannot use."""
 
 
+class OptionsError(QuantizeError, ChoiceError):
+    """An option has a value that there is not, or does not go with another one."""
+
+
 def check_drop(target: float | None) -> None:
     """Refuse a target below 0 or without an end, in whatever unit."""
     expect(target, (float, int, np.number, type(None)), "target_drop: a number")
     if target is not None and not 0 <= target < math.inf:
-        raise QuantizeError(f"target_drop is {target}: 0 and more are possible")
+        raise OptionsError(f"target_drop is {target}: 0 and more are possible")
 
 
 def check_points(target: float | None) -> None:
     """Refuse more points, or percent, than there are."""
     if target is not None and target > 100:
-        raise QuantizeError(f"target_drop is {target}: 0 to 100 points are possible")
+        raise OptionsError(f"target_drop is {target}: 0 to 100 points are possible")
 
 
 def check_seed(seed: int) -> None:
     """Refuse a seed that no generator takes."""
     if seed < 0:
-        raise QuantizeError(f"seed is {seed}: 0 and more are possible")
+        raise OptionsError(f"seed is {seed}: 0 and more are possible")

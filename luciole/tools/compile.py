@@ -126,6 +126,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
     if arguments.project and arguments.self_test:
         raise UsageError("--project has a self test of its own: leave --self-test out")
+    _check_target(arguments)
     model = load(arguments.model)
     program = _compiled(arguments, model)
     tested, agreement = _tested(arguments, model, program)
@@ -133,6 +134,16 @@ def _run(arguments: argparse.Namespace) -> int:
     _write(Path(arguments.output_folder), {**network, **tested})
     _tell(arguments, program, network or tested, agreement)
     return FINE if agreement is None or agreement.holds else FAILED
+
+
+def _check_target(arguments: argparse.Namespace) -> None:
+    """Refuse a machine that is not that of the project's board. Raises UsageError."""
+    from luciole.compiler.projects.layouts import TARGETS as PROJECT_TARGETS
+
+    own = PROJECT_TARGETS.get(arguments.project)
+    if own is not None and arguments.target not in (None, own):
+        text = f"--project {arguments.project} is for {own}, found --target {arguments.target}"
+        raise UsageError(f"{text}: leave --target out")
 
 
 def _compiled(arguments: argparse.Namespace, model: Model) -> Program:
@@ -300,6 +311,27 @@ def _tell(
         console.show(line)
     if agreement is not None:
         console.show(f"  check  {agreement.text()}")
+    if arguments.project:
+        _show_project(arguments.project, folder, program, measured)
+
+
+def _show_project(kind: str, folder: Path, program: Program, measured: Measured | None) -> None:
+    """Print the command that comes next, and a warning where the board has too little memory."""
+    from luciole.compiler.projects.layouts import memory_of, next_step
+
+    console.show(f"  next   {next_step(kind, str(folder), program.options.name)}")
+    code = 0 if measured is None else (measured.object_bytes or 0) - program.table_bytes
+    needs = {
+        "FLASH": program.table_bytes + max(code, 0),
+        "RAM": program.arena_bytes + program.state_bytes,
+    }
+    for memory, size in memory_of(kind).items():
+        if needs[memory] > size:
+            text = console.size_text
+            console.say(
+                f"luciole: warning: the network alone takes {text(needs[memory])} of {memory}, "
+                f"the {kind} has {text(size)}: it will not be linked"
+            )
 
 
 def _measured(program: Program) -> Measured | None:

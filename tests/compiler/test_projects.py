@@ -11,9 +11,9 @@ import pytest
 
 import luciole
 from luciole.compiler import CompileOptions, Program, compile_model
-from luciole.compiler.projects.layouts import TEMPLATES, project_files
+from luciole.compiler.projects.layouts import NEXT, TEMPLATES, memory_of, project_files
 from luciole.compiler.self_test import random_records, self_test
-from luciole.tools.random_models import convolutions, in_int8, lq_dense
+from luciole.tools.random_models import convolutions, dense, in_int8, lq_dense
 from tests.compiler_support import QUICK, built, needs_compiler
 from tests.tools.running import call
 
@@ -127,6 +127,27 @@ def test_the_program_writes_a_project_or_nothing(
     assert (done.code, f"written to the cmake project {tmp_path / 'c'}" in done.out) == (0, True)
     names = sorted(path.name for path in (tmp_path / "c").iterdir())
     assert names == ["CMakeLists.txt", "main.c", "net.c", "net.h", "net_test.c"]
+
+
+def test_the_program_warns_of_a_board_that_is_too_small_and_refuses_another_target(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("luciole.compiler.host.FLAGS", QUICK)
+    luciole.save(dense((400, 200, 8)), tmp_path / "net.circle")
+    words = ("compile", tmp_path / "net.circle", "-o", tmp_path / "c", "--project", "microbit")
+    done = call(capsys, *words, "--target", "native")
+    text = "--project microbit is for cortex-m0plus, found --target native: leave --target out"
+    assert done.error(2) == text
+    done = call(capsys, *words)
+    assert (done.code, f"next   make -C {tmp_path / 'c'}, then copy" in done.out) == (0, True)
+    assert re.search(r"warning: .* takes 3\d\d\.\d KB of FLASH, the microbit has 2", done.err)
+    assert "RAM" not in done.err
+
+
+def test_boards_have_the_memory_of_their_linker_scripts() -> None:
+    assert memory_of("microbit") == {"FLASH": 256 * 1024, "RAM": 16 * 1024}
+    assert memory_of("cmake") == {}
+    assert NEXT.keys() == TEMPLATES.keys()
 
 
 def test_templates_are_those_that_layouts_name() -> None:

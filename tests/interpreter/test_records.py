@@ -165,7 +165,7 @@ def test_has_batch_axis(shape: Shape, batched: bool) -> None:
         ({"left": X[:3, :6], "right": X[:3, :8]}, "a record of 'right' is [9], the data has [8]"),
         ({"left": X[:3], "right": X[:3, :9]}, "a record of 'left' is [6], the data has [20]"),
         ({"left": X[:3, 0], "right": X[:3, :9]}, "a record of 'left' is [6], the data has []"),
-        ({"left": X[0, 0], "right": X[:3, :9]}, "the first axis counts records"),
+        ({"left": X[0, 0], "right": X[:3, :9]}, "first axis counts records"),
     ],
 )
 def test_check_records_refuses_what_does_not_fit(records: dict[str, Array], sentence: str) -> None:

@@ -56,7 +56,7 @@ def test_one_config_mixes_learned_levels_integers_and_floats() -> None:
         "t31": (4, None),
         "t35": (None, "skipped by the config"),
     }
-    assert [text for text in result.report.floats if "as chosen" not in text] == []
+    assert [text for text in result.report.floats if "its format is float" not in text] == []
     x = records(model, 8, seed=77)
     assert np.abs(answers(result.model, x) - answers(model, x)).max() < 0.3
 
@@ -115,7 +115,7 @@ def test_what_is_asked_to_be_float_reads_and_gives_floats() -> None:
     result = mixed(images(), scheme="int8", config={"layers": rules})
     (add,) = [op for op in result.model.graph.ops if op.kind == "ADD"]
     assert {v.dtype for v in (*add.operands, *add.results) if v} == {TensorType.FLOAT32}
-    assert result.report.floats == ["ADD 't14': as chosen"]
+    assert result.report.floats == ["ADD 't14': its format is float"]
 
 
 def test_spared_layers_become_integers_beside_learned_levels() -> None:
@@ -202,4 +202,4 @@ def test_mixing_refuses_what_it_does_not_understand(choices: dict[str, Any], sen
 def test_an_operator_without_integers_says_so_beside_what_was_chosen() -> None:
     result = mixed(with_sine(), scheme="int8")
     assert [text.split()[0] for text in result.report.floats] == ["SIN"]
-    assert "as chosen" not in result.report.floats[0]
+    assert "its format is float" not in result.report.floats[0]

@@ -6,6 +6,7 @@ for the network's name.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from importlib.resources import files
 
@@ -37,6 +38,33 @@ SOURCES = {"arduino": "@NAME@/src/", "zephyr": "src/"}
 TARGETS = {"microbit": "cortex-m0plus"}
 """What a project's network is for, where that is not any machine."""
 
+NEXT = {
+    "cmake": "cmake -S {0} -B {0}/build && cmake --build {0}/build && ctest --test-dir {0}/build",
+    "makefile": "make -C {0} test",
+    "microbit": "make -C {0}, then copy {0}/@NAME@.hex to the drive MICROBIT; "
+    "make -C {0} run is QEMU",
+    "arduino": "arduino-cli compile {0}/@NAME@",
+    "zephyr": "west build -b BOARD {0}",
+}
+"""The commands that build a project in a folder ``{0}`` and run it."""
+
+
+def next_step(kind: str, folder: str, name: str) -> str:
+    """Return the command that builds a project and runs its self test."""
+    return _named(NEXT[kind].format(folder), name)
+
+
+def memory_of(kind: str) -> dict[str, int]:
+    """Return the bytes of a project's board by memory (FLASH, RAM), as its linker script has them;
+    nothing for a project of many boards.
+    """
+    scripts = [_template(name) for name in TEMPLATES[kind].values() if name.endswith(".ld")]
+    lengths = [match for text in scripts for match in _MEMORY.findall(text)]
+    return {name: int(kilobytes) * 1024 for name, kilobytes in lengths}
+
+
+_MEMORY = re.compile(r"^ *([A-Z]+) .*LENGTH = ([0-9]+)K$", re.MULTILINE)
+
 
 def project_files(kind: str, program: Program, self_test: str) -> dict[str, str]:
     """Write all files of a project, by their paths in it. Raises OptionError for a network that is
@@ -46,11 +74,15 @@ def project_files(kind: str, program: Program, self_test: str) -> dict[str, str]
     contents = {**program.files, f"{name}_test.c": self_test}
     written = {f"{SOURCES.get(kind, '')}{file}": text for file, text in contents.items()}
     for path, template in TEMPLATES[kind].items():
-        text = files("luciole.compiler.projects").joinpath("templates", template)
         if path in written:
             raise OptionError(f"name {name!r}: a {kind} project has a file {path} of its own")
-        written[path] = text.read_text(encoding="utf-8")
+        written[path] = _template(template)
     return {_named(path, name): _named(text, name) for path, text in written.items()}
+
+
+def _template(name: str) -> str:
+    text = files("luciole.compiler.projects").joinpath("templates", name)
+    return text.read_text(encoding="utf-8")
 
 
 def _named(text: str, name: str) -> str:

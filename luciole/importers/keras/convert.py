@@ -43,7 +43,7 @@ def load(path: Path, batch: int | None = None, *, unroll: bool = False) -> Impor
     if path.is_dir() and unroll:
         raise FormatError(f"{path.name}: a SavedModel holds its loops: unroll a .keras or .h5 file")
     if path.is_dir() and not (path / "saved_model.pb").exists():
-        raise FormatError(f"{path.name}: this folder is no SavedModel (it has no saved_model.pb)")
+        raise FormatError(f"{path}: this folder is no SavedModel (it has no saved_model.pb)")
     framework = tensorflow(path.name)
     if not path.is_dir():
         _check(framework, path)

@@ -28,7 +28,7 @@ import numpy as np
 from luciole.ir.errors import expect
 from luciole.ir.minifloat import Minifloat as Numbers
 from luciole.ir.ops.lq_fully_connected import MAX_INPUT_BITS, MAX_WEIGHT_BITS
-from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.errors import OptionsError, QuantizeError
 
 _LEAST, _MOST = 2, 16
 """Bits of integers in equal steps."""
@@ -38,7 +38,7 @@ MOST_LEARNED = 3
 
 def _check_width(bits: int) -> None:
     if not _LEAST <= bits <= _MOST:
-        raise QuantizeError(f"integers have {bits} bits: {_LEAST} to {_MOST} are possible")
+        raise OptionsError(f"integers have {bits} bits: {_LEAST} to {_MOST} are possible")
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Levels:
         limits = (("input", self.inputs, MAX_INPUT_BITS), ("weight", self.weights, MAX_WEIGHT_BITS))
         for name, bits, most in limits:
             if bits is not None and not 1 <= bits <= most:
-                raise QuantizeError(f"{name} bits are {bits}: 1 to {most} are possible")
+                raise OptionsError(f"{name} bits are {bits}: 1 to {most} are possible")
         if max(self.weights, self.inputs or 0) == 1:
             object.__setattr__(self, "even", False)
 
@@ -107,7 +107,7 @@ class StoredLevels:
         """Refuse bits that there are not, and blocks of nothing."""
         _check_width(self.weights)
         if self.block is not None and self.block < 1:
-            raise QuantizeError(f"a block has {self.block} weights: at least 1 is needed")
+            raise OptionsError(f"a block has {self.block} weights: at least 1 is needed")
 
     def __str__(self) -> str:
         block = "" if self.block is None else f"/{self.block}"
@@ -124,7 +124,7 @@ class Minifloat:
     def __post_init__(self) -> None:
         """Refuse bits that there are not."""
         for fault in Numbers(self.exponent, self.mantissa).faults():
-            raise QuantizeError(fault)
+            raise OptionsError(fault)
 
     @property
     def weights(self) -> int:
@@ -144,7 +144,7 @@ class Float:
     def __post_init__(self) -> None:
         """Refuse bits that there are not."""
         if self.weights not in (16, 32):
-            raise QuantizeError(f"floats have {self.weights} bits: 16 and 32 are possible")
+            raise OptionsError(f"floats have {self.weights} bits: 16 and 32 are possible")
 
     def __str__(self) -> str:
         return "float" if self.weights == 32 else f"float{self.weights}"
@@ -190,7 +190,7 @@ def parse(word: str) -> LayerFormat:
     """
     match = _WORD.fullmatch(word)
     if match is None:
-        raise QuantizeError(f"{word!r} is no format of a layer; such are {_EXAMPLES}")
+        raise OptionsError(f"{word!r} is no format of a layer; such are {_EXAMPLES}")
     part = match.groupdict()
     if part["levels"]:
         return Levels(*_widths(part["fine"]), even=part["levels"] == "even")
@@ -208,7 +208,7 @@ def _stored(word: str, part: dict[str, str]) -> LayerFormat:
     if part["stored"] == "weights":
         return StoredLevels(bits, int(part["block"]) if part["block"] else None, unsigned)
     if part["block"]:
-        raise QuantizeError(f"{word!r}: weights of blocks are decoded, as in weights:int4/32")
+        raise OptionsError(f"{word!r}: weights of blocks are decoded, as in weights:int4/32")
     return Integers(bits, None, unsigned)
 
 
@@ -232,7 +232,7 @@ def levels_format(bits: int | str) -> Levels:
         return Levels(*_widths(bits))
     format = parse(bits) if ":" in bits else None
     if not isinstance(format, Levels):
-        raise QuantizeError(f"encode_bits is {bits!r}: a number or a pair such as w2a4 is needed")
+        raise OptionsError(f"encode_bits is {bits!r}: a number or a pair such as w2a4 is needed")
     return format
 
 
@@ -244,13 +244,13 @@ def option_format(option: str) -> LayerFormat:
         return _OLD_OPTIONS[option]
     levels = Levels(*_widths(option)) if _is_pair(option) and not _is_wide(option) else None
     if levels is not None and option in SHORT:
-        raise QuantizeError(f"option {option!r} has two readings: say {levels} or {SHORT[option]}")
+        raise OptionsError(f"option {option!r} has two readings: say {levels} or {SHORT[option]}")
     if levels is not None or option in SHORT:
         return levels or SHORT[option]
     try:
         return parse(option)
     except QuantizeError as error:
-        raise QuantizeError(f"option {option!r}: {error}") from None
+        raise OptionsError(f"option {option!r}: {error}") from None
 
 
 def _is_pair(text: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from luciole.ir.minifloat import Minifloat
-from luciole.lquantizer.errors import QuantizeError, check_drop
+from luciole.lquantizer.errors import OptionsError, check_drop
 
 MINIFLOAT = "minifloat"
 """The scheme's name."""
@@ -34,14 +34,14 @@ class MinifloatOptions:
         chosen = (self.exponent is not None, self.mantissa is not None)
         searched = self.target_drop is not None
         if any(chosen) if searched else not all(chosen):
-            raise QuantizeError(
+            raise OptionsError(
                 "the scheme minifloat takes exponent and mantissa, or target_drop to search them"
             )
         check_drop(self.target_drop)
         if self.per_layer and not searched:
-            raise QuantizeError("per_layer goes with target_drop")
+            raise OptionsError("per_layer goes with target_drop")
         for fault in () if searched else self.numbers.faults():
-            raise QuantizeError(fault)
+            raise OptionsError(fault)
 
     @property
     def numbers(self) -> Minifloat:

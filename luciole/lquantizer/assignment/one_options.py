@@ -8,7 +8,7 @@ from typing import ClassVar
 from luciole.ir import TensorType
 from luciole.lquantizer.assignment.layer_format import Integers
 from luciole.lquantizer.assignment.one_config import GRANULARITIES, TYPES, OneLayers
-from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.errors import OptionsError
 
 RANGES = "record_percentile:99"
 """The 1st and 99th percentile."""
@@ -51,20 +51,20 @@ class OneOptions:
         object.__setattr__(self, "scheme", _WORDS.get(self.scheme, self.scheme))
         if self.scheme not in (*TYPES, *ALONE):
             names = ", ".join((*TYPES, *ALONE))
-            raise QuantizeError(f"scheme is {self.scheme!r}: ONE has {names}")
+            raise OptionsError(f"scheme is {self.scheme!r}: ONE has {names}")
         if self.ranges.partition(":")[0] != RANGES.partition(":")[0]:
-            raise QuantizeError(f"ranges is {self.ranges!r}: ONE's numbers have record_percentile")
+            raise OptionsError(f"ranges is {self.ranges!r}: ONE's numbers have record_percentile")
         if self.step not in (None, *STEPS):
-            raise QuantizeError(f"step is {self.step!r}: ONE has {', '.join(STEPS)}")
+            raise OptionsError(f"step is {self.step!r}: ONE has {', '.join(STEPS)}")
         if self.step is not None and not self.takes_data:
-            raise QuantizeError(f"scheme {self.scheme} is one step: leave step out")
+            raise OptionsError(f"scheme {self.scheme} is one step: leave step out")
         for name in ("input_type", "output_type"):
             end = getattr(self, name)
             if end not in (None, "float32", *TYPES):
-                raise QuantizeError(f"{name} is {end!r}: float32, uint8, int16 are possible")
+                raise OptionsError(f"{name} is {end!r}: float32, uint8, int16 are possible")
         if self.granularity is not None and self.granularity not in GRANULARITIES:
             names = " and ".join(GRANULARITIES)
-            raise QuantizeError(f"granularity is {self.granularity!r}: ONE has {names}")
+            raise OptionsError(f"granularity is {self.granularity!r}: ONE has {names}")
 
     @property
     def takes_data(self) -> bool:

@@ -27,7 +27,7 @@ from luciole.lquantizer.assignment.schemes import (
     chosen_format,
     is_for_operators,
 )
-from luciole.lquantizer.errors import QuantizeError, check_drop, check_seed
+from luciole.lquantizer.errors import OptionsError, QuantizeError, check_drop, check_seed
 from luciole.lquantizer.formats.levels import Settings
 
 MethodName = Literal["fit", "published"]
@@ -128,20 +128,20 @@ class FitOptions(QuantizeOptions):
         check_drop(self.target_drop)
         if not is_for_operators(self.spared):
             possible = ", ".join((*UNIFORM, str(FLOAT)))
-            raise QuantizeError(f"spared is {self.spared!r}: {possible} are possible")
+            raise OptionsError(f"spared is {self.spared!r}: {possible} are possible")
         chosen = [
             name for name in ("target_drop", "target_size") if getattr(self, name) is not None
         ]
         widths = ("input_bits", "weight_bits", "weights_only")
         chosen += [name for name in widths if chosen and getattr(self, name)]
         if len(chosen) > 1:
-            raise QuantizeError(f"{chosen[0]} does not go with {chosen[1]}")
+            raise OptionsError(f"{chosen[0]} does not go with {chosen[1]}")
 
     def refuse_targets(self, other: str) -> None:
         """Raise QuantizeError where there is a target beside something else."""
         for name in ("target_drop", "target_size"):
             if getattr(self, name) is not None:
-                raise QuantizeError(f"{name} does not go with {other}")
+                raise OptionsError(f"{name} does not go with {other}")
 
     @property
     def default(self) -> Choice:
@@ -190,7 +190,7 @@ def options_of(
     method = chosen.pop("method", FitOptions.method)
     if method not in _METHODS:
         names = " and ".join(map(repr, _METHODS))
-        raise QuantizeError(f"method is {method!r}: {names} are possible")
+        raise OptionsError(f"method is {method!r}: {names} are possible")
     options = _METHODS[str(method)]
     _refuse_others(chosen, options, f"method {method!r}")
     if options is FitOptions:
@@ -232,12 +232,12 @@ def level_choices(scheme: str, format: Levels) -> dict[str, object]:
 def _refuse_others(chosen: Mapping[str, object], options: type, what: str) -> None:
     """Refuse choices that a class of options has no field for."""
     for name in sorted(chosen.keys() - {field.name for field in fields(options)}):
-        raise QuantizeError(f"{name} does not go with the {what}")
+        raise OptionsError(f"{name} does not go with the {what}")
 
 
 def _rename(chosen: dict[str, object], old: str, new: str) -> None:
     """Move a choice from a name that it had. Raises QuantizeError where both are given."""
     if old in chosen:
         if new in chosen:
-            raise QuantizeError(f"{old} is the old name of {new}: give one of them")
+            raise OptionsError(f"{old} is the old name of {new}: give one of them")
         chosen[new] = chosen.pop(old)

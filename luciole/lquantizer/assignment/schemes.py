@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any, Literal, Protocol, get_args
 
 from luciole.ir import Graph, Op, TensorType
@@ -16,10 +17,11 @@ from luciole.lquantizer.assignment.layer_format import (
     Integers,
     LayerFormat,
     StoredLevels,
+    parse,
     scheme_format,
 )
 from luciole.lquantizer.assignment.minifloat_options import MINIFLOAT
-from luciole.lquantizer.errors import QuantizeError, check_drop, check_seed
+from luciole.lquantizer.errors import OptionsError, QuantizeError, check_drop, check_seed
 
 Granularity = Literal["channel", "tensor"]
 Rounding = Literal["output_aware", "nearest"]
@@ -213,6 +215,8 @@ class UniformOptions:
         """Refuse unknown choices, and choices that do not go together."""
         is_known = self.scheme == MIXED or is_for_operators(self.scheme)
         if self.scheme == str(FLOAT) or not is_known:
+            if ":" in self.scheme:
+                parse(self.scheme)  # which refuses bits that there are not
             self._check("scheme", [*UNIFORM, MIXED], others=OTHERS)
         self._check("granularity", get_args(Granularity))
         self._check("rounding", get_args(Rounding))
@@ -220,46 +224,47 @@ class UniformOptions:
         check_seed(self.seed)
         check_drop(self.target_drop)
         if self.target_drop is not None and self.scheme != MIXED:
-            raise QuantizeError(f"target_drop does not go with the scheme {self.scheme!r}")
+            raise OptionsError(f"target_drop does not go with the scheme {self.scheme!r}")
         if self.config is not None and self.scheme == MIXED:
-            raise QuantizeError("config does not go with the scheme 'mixed', which makes its own")
+            raise OptionsError("config does not go with the scheme 'mixed', which makes its own")
         if self.config is not None and self.per_operator is not None:
-            raise QuantizeError("config does not go with per_operator")
+            raise OptionsError("config does not go with per_operator")
         if self.granularity == "tensor" and self.types.levels is not None:
             why = "whose outputs have scales of their own"
-            raise QuantizeError(f"granularity 'tensor' does not go with {self.scheme}, {why}")
+            raise OptionsError(f"granularity 'tensor' does not go with {self.scheme}, {why}")
         inside = self.types.activations
         for name in ("input_type", "output_type"):
             self._check(name, ENDS)
             end = ENDS[getattr(self, name)]
             near = (TensorType.FLOAT32, inside, *_NEAR.get(inside, ()))
             if end not in near:
-                raise QuantizeError(f"{name} {end.name} does not go with the scheme {self.scheme}")
+                raise OptionsError(f"{name} {end.name} does not go with the scheme {self.scheme}")
 
         self._check_rescale()
         if self.ranges_from is not None and self.types.activations is None:
-            raise QuantizeError(f"ranges_from does not go with the scheme {self.scheme}")
+            raise OptionsError(f"ranges_from does not go with the scheme {self.scheme}")
 
     def _check_rescale(self) -> None:
         """Refuse a rule that nothing would obey."""
         if self.rescale in ("auto", "none"):
             return
         if self.ranges_from is not None:
-            raise QuantizeError("rescale does not go with ranges_from, which say how it was done")
+            raise OptionsError("rescale does not go with ranges_from, which say how it was done")
         if self.scheme == FROM_FAKE_QUANT:
             why = "whose ranges are those of channels as they are"
-            raise QuantizeError(f"rescale does not go with the scheme {self.scheme}, {why}")
+            raise OptionsError(f"rescale does not go with the scheme {self.scheme}, {why}")
         if self.config is None and self.per_operator is None and not self.types.rounds_to_integers:
             why = "whose weights have steps of their own each"
-            raise QuantizeError(f"rescale does not go with the scheme {self.scheme}, {why}")
+            raise OptionsError(f"rescale does not go with the scheme {self.scheme}, {why}")
 
     def _check(self, name: str, possible: Iterable[str], others: Iterable[str] = ()) -> None:
         """Refuse an impossible choice; ``others`` are possible with options of another kind."""
         choice, names = getattr(self, name), list(possible)
         if choice not in names:
-            raise QuantizeError(
-                f"{name} is {choice!r}: {', '.join([*names, *others])} are possible"
-            )
+            known = [*names, *others]
+            near = get_close_matches(choice, known, 1)
+            hint = f", did you mean {near[0]}?" if near else ""
+            raise OptionsError(f"{name} is {choice!r}: {', '.join(known)} are possible{hint}")
 
     @property
     def format(self) -> LayerFormat:

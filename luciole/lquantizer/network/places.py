@@ -69,7 +69,7 @@ def float_operators(graph: Graph, why: Mapping[Op, str]) -> list[str]:
     ]
 
 
-AS_CHOSEN = "as chosen"
+AS_CHOSEN = "its format is float"
 _INFINITE = "it reads or gives infinities of a constant, or what is as large, which no integer is"
 _UNKNOWN_RANGE = "nothing says the range of what it reads or gives"
 

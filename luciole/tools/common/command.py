@@ -17,6 +17,9 @@ from luciole.schema.printable import printable
 from luciole.tools.common import console
 from luciole.tools.common.slips import place_of
 
+_CHOICES = re.compile(r" \(choose from .*\)")
+"""The list of all choices, behind a word that is none of them."""
+
 FINE, FAILED, WRONG_USAGE, UNSUPPORTED, INTERRUPTED = 0, 1, 2, 3, 130
 
 _STANDARD_OUTPUT = 1
@@ -42,7 +45,9 @@ class _Parser(argparse.ArgumentParser):
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        line = printable(" ".join(f"{self.place} {message}".split())) + self._hint(message)
+        hint = self._hint(message)
+        said = _CHOICES.sub("", message) if hint else message
+        line = printable(" ".join(f"{self.place} {said}".split())) + hint
         self.exit(WRONG_USAGE, f"luciole: error: {line} ({self.prog} --help says more)\n")
 
     def _hint(self, message: str) -> str:

@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     from luciole.tools.data import Data
 
 
-def add_proof(parser: argparse._ActionsContainer) -> None:
-    """Declare ``--no-proof`` and ``--keep``, for programs that write what they quantized."""
+def add_proof(parser: argparse._ActionsContainer, *, learns: bool = False) -> None:
+    """Declare ``--no-proof`` and ``--keep``, for programs that run a file before it is written;
+    ``learns`` says that they hold records back for it.
+    """
+    learning = "learn from all records, and " if learns else ""
     parser.add_argument(
         "--no-proof",
         action="store_true",
-        help="learn from all records, and do not run the file on others before it is written",
+        help=f"{learning}write the file without running it first",
     )
     parser.add_argument(
         "--keep",

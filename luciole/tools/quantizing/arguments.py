@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_minifloats(parser)
     _add_data(parser)
     _add_training(parser)
-    add_proof(parser)
+    add_proof(parser, learns=True)
     add_data_bounds(parser)
     add_custom(parser)
     add_common(parser)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _LONGEST_NAME = 48
 """Characters of the name of a layer that was left alone: converters write names of hundreds."""
 _MOST_NAMES = 5
-"""Operators with float constants that are named."""
+"""Operators with floats that are named."""
 
 
 def show(report: Report, kind: Kind | None, output: str, as_json: bool) -> None:
@@ -30,12 +30,23 @@ def show(report: Report, kind: Kind | None, output: str, as_json: bool) -> None:
     _show_layers(report, kind)
     for rule in report.rules:
         console.show(rule)
-    if report.floats:
-        console.show(f"computed with floats: {'; '.join(report.floats)}")
+    _show_floats(report.floats)
     if not show_judged(report):
         return
     before, after = console.size_text(report.bytes_before), console.size_text(report.bytes_after)
     console.show(f"{output}: {before} -> {after} in {report.seconds:.1f} s")
+
+
+def _show_floats(operators: list[str]) -> None:
+    """Print the operators that compute with floats, the first ones of each reason by name."""
+    by_reason: dict[str, list[str]] = {}
+    for text in operators:
+        operator, _, reason = text.rpartition(": ")
+        by_reason.setdefault(reason, []).append(operator)
+    for reason, names in by_reason.items():
+        others = len(names) - _MOST_NAMES
+        rest = f" and {others} more" if others > 0 else ""
+        console.show(f"computed with floats ({reason}): {', '.join(names[:_MOST_NAMES])}{rest}")
 
 
 def _show_options(report: Report) -> None:

@@ -1,0 +1,85 @@
+"""What newcomers do wrong is refused in one line that says what would be right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import luciole
+from luciole.ir import LucioleError, Model
+from luciole.ir.errors import ChoiceError, GraphError
+from luciole.lquantizer import QuantizeError
+from luciole.tools.random_models import dense
+from tests.tools.running import call
+
+X = np.zeros((4, 6), np.float32)
+
+
+def wrong(argument: object) -> Any:
+    """Pass an argument of another type than the one that is declared."""
+    return argument
+
+
+@pytest.fixture
+def model() -> Model:
+    return dense((6, 5, 3))
+
+
+@pytest.mark.parametrize(
+    ("use", "sentence"),
+    [
+        (lambda m: luciole.load("."), ".: this folder is no SavedModel"),
+        (lambda m: luciole.save(wrong("net.circle"), "out.circle"), "a Model to save (of a result"),
+        (lambda m: luciole.verify(wrong(None)), "a Model or the path of a file is needed"),
+        (lambda m: luciole.run(m, "x.npy"), "is str: an array is needed"),
+        (lambda m: luciole.evaluate(m, X, ["cat"] * 4), "numbers of classes, 0, 1, 2, ..., found"),
+        (lambda m: luciole.evaluate(m, X, [0.5, 1, 2, 0]), "labels are numbers of classes"),
+        (lambda m: luciole.diff(m, dense((7, 5, 3)), X), "the other model: a record of"),
+        (lambda m: luciole.quantize(m, X, scheme="levels:w9a9"), "input bits are 9: 1 to 8"),
+        (lambda m: luciole.quantize(m, X, scheme="int7"), "possible, did you mean int8?"),
+    ],
+)
+def test_python_refuses_what_does_not_fit(
+    model: Model, use: Callable[[Model], object], sentence: str
+) -> None:
+    with pytest.raises(LucioleError) as caught:
+        use(model)
+    assert sentence in str(caught.value)
+
+
+def test_tensors_refuse_contents_that_are_no_array(model: Model) -> None:
+    constant = next(value for value in model.graph.values if value.is_constant)
+    with pytest.raises(GraphError, match="takes a NumPy array as contents, found list"):
+        constant.set_data(wrong([1.0, 2.0]))
+    with pytest.raises(GraphError, match="takes a NumPy array as contents, found str"):
+        model.graph.add_constant("k", wrong("abc"))
+
+
+def test_an_option_that_is_wrong_is_a_wrong_call() -> None:
+    with pytest.raises(QuantizeError) as caught:
+        luciole.quantize(dense((6, 5, 3)), X, scheme="int8", granularity=wrong("chanel"))
+    assert isinstance(caught.value, ChoiceError)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("quantise net.circle", "invalid choice: 'quantise', did you mean quantize?"),
+        ("quantize net.circle -o q.tflite --scheme int7", "did you mean int8?"),
+        ("build net.circle", "net.circle is no TOML: "),
+    ],
+)
+def test_programs_refuse_with_the_word_that_was_meant(
+    words: str,
+    sentence: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "net.circle").write_text("hello")
+    assert sentence in call(capsys, *words.split()).error(2)
