@@ -230,7 +230,7 @@ class Case:
         below: list[str] = []
         for seed in (None, *range(_TIPPED)):  # the worst of several, where the first is much better
             plain = judging.powers(self.floor.outputs(scheme.plain, seed), floats)
-            enough = judging.enough(plain, floats, scheme.plain.weights)
+            enough = judging.enough(plain, floats, scheme.plain)
             below = list(judging.beyond(own, enough, judging.AS_PLAIN, floats, steps))
             if not below:
                 return
@@ -246,7 +246,7 @@ class Case:
         if any(judging.unequal(floats, self.floats)):
             return  # a RELU6 cuts other numbers off
         others = forms.of_model(self._quantized(twin, scheme).model, twin.records)
-        even = judging.enough(judging.powers(others, floats), floats, scheme.plain.weights)
+        even = judging.enough(judging.powers(others, floats), floats, scheme.plain)
         errors = judging.powers(outputs, self.floats), even
         far = judging.beyond(*errors, judging.AS_EVEN, floats, forms.steps(file.graph))
         self._see(job, "worse than even channels", far)

@@ -8,6 +8,7 @@ import numpy as np
 
 from luciole.ir import Array
 from tests.fuzz.rewriting.forms import Outputs
+from tests.fuzz.rewriting.schemes import Plain
 
 AS_SIMULATED = 4.0
 """How many times as large as the simulation's error a file's may be, in power: 6 dB."""
@@ -15,8 +16,8 @@ AS_PLAIN = 10.0
 """How many times as large as that of plain rounding: 10 dB."""
 ENOUGH = 40.0
 ENOUGH_PER_BIT = 6.0
-"""Decibels beyond which plain rounding asks for no more, in all and per bit of few weights: it may
-be closer by luck where outputs are few numbers.
+"""Decibels beyond which plain rounding asks for no more, in all and per bit of few weights or few
+inputs: it may be closer by luck where outputs are few numbers.
 """
 CLOSE = 45.0
 """Decibels beyond which nothing asks for more, as in a proof."""
@@ -47,9 +48,10 @@ def _typical(errors: Array) -> float:
     return float(np.sort(rows)[: -(len(rows) // 4) or None].mean())
 
 
-def enough(errors: Powers, floats: Outputs, bits: int) -> Powers:
-    """Raise errors that are smaller than anybody asks for of weights of so many bits."""
-    least = 10 ** (-min(ENOUGH, ENOUGH_PER_BIT * (bits or 8)) / 10)
+def enough(errors: Powers, floats: Outputs, plain: Plain) -> Powers:
+    """Raise errors that are smaller than anybody asks for of weights and inputs of so many bits."""
+    bits = min(plain.weights or 8, plain.inputs or 8)
+    least = 10 ** (-min(ENOUGH, ENOUGH_PER_BIT * bits) / 10)
     signals = [float(np.mean(np.square(a, dtype=np.float64))) for a in floats]
     return [max(error, least * s) for error, s in zip(errors, signals, strict=True)]
 
