@@ -76,18 +76,23 @@ def records_of(graph: Graph, data: Data) -> dict[str, Samples]:
     return records_of(graph, {graph.inputs[0].name: data})
 
 
-def _samples(value: Value, array: Array) -> Samples:
+def _samples(value: Value, samples: Samples) -> Samples:
     """Read records of an input when they are asked for: those that are converted, and those of a
     mapped file.
     """
     convert = partial(as_input, value)
-    if convert(array[:0]).dtype == array.dtype and file_of(array) is None:
-        return array
-    return Selection.all(array, convert)
+    is_stored = convert(np.asarray(samples[:0])).dtype == samples.dtype
+    if is_stored and (not isinstance(samples, np.ndarray) or file_of(samples) is None):
+        return samples
+    return Selection.all(np.asarray(samples), convert)
 
 
-def _records(name: str, data: ArrayLike) -> Array:
-    """Take an input's records as an array. Raises InputError where they make none."""
+def _records(name: str, data: ArrayLike | Samples) -> Samples:
+    """Take an input's records as an array, or as what is read like one. Raises InputError where
+    they make none.
+    """
+    if isinstance(data, Selection):
+        return data
     try:
         array = np.asarray(data)
     except ValueError as error:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import luciole
+from luciole.interpreter.records import Records, records_of
 from luciole.ir import Array, Model
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
@@ -48,7 +49,12 @@ def of_bytes(path: Path, count: int) -> Array:
     return np.random.default_rng(count).integers(0, 255, (count, SIDE, SIDE, 3), np.uint8)
 
 
-def peak(data: Array) -> int:
+def of_a_program(path: Path, count: int) -> Records:
+    """Images in a mapped file, as a program hands them on."""
+    return records_of(network().graph, of_floats(path, count))
+
+
+def peak(data: Array | Records) -> int:
     """The most bytes that quantizing takes beside the data."""
     tracemalloc.start()
     try:
@@ -58,9 +64,9 @@ def peak(data: Array) -> int:
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("make", [of_floats, of_bytes])
+@pytest.mark.parametrize("make", [of_floats, of_bytes, of_a_program])
 def test_many_records_take_no_more_memory(
-    make: Callable[[Path, int], Array], tmp_path: Path
+    make: Callable[[Path, int], Array | Records], tmp_path: Path
 ) -> None:
     few, many = (peak(make(tmp_path / f"{count}.npy", count)) for count in (FEW, MANY))
     more = (MANY - FEW) * RECORD
