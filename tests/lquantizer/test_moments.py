@@ -87,3 +87,21 @@ def test_the_bias_behind_a_relu_is_no_worse_than_one_that_keeps_the_mean(noise: 
     errors = relu_error(Z, t, w, found), relu_error(Z, t, w, mean)
     assert errors[0] <= errors[1]
     assert (errors[0] < 0.7 * errors[1]) == (noise < 1)
+
+
+def test_a_steady_bias_follows_the_error_of_all_records_and_not_that_of_one() -> None:
+    """200 rows of 20 records: all are off by 1, or one of them alone is off by 20."""
+    w, before, records = random(7, 6, 3), np.full(3, 0.5, np.float32), np.arange(200) % 20
+    for rows, step in ((slice(None), 1.0), (records == 4, 20.0)):
+        t = Z @ w + before
+        t[rows] += step
+        part, alone = Part(Z, t.astype(np.float32)), step == 20
+        np.testing.assert_allclose(part.bias(w), before + 1, atol=1e-4)
+        moved = part.steady_bias(w, before, records)
+        np.testing.assert_allclose(moved, before + (not alone), atol=1e-4)
+
+
+def test_a_steady_bias_of_one_record_is_the_mean() -> None:
+    part, w = Part(Z, T), random(7, 6, 3)
+    bias = part.steady_bias(w, np.zeros(3, np.float32), np.zeros(200, np.intp))
+    np.testing.assert_array_equal(bias, part.bias(w))

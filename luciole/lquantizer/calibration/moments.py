@@ -20,6 +20,7 @@ _RECTIFICATIONS = 3
 """Rounds in which aims below a floor follow the outputs; 8 gave the same error."""
 _PIECE = 250_000
 """Outputs that are judged at once."""
+_TINY = float(np.finfo(np.float32).tiny)
 _ALL = slice(None)
 
 
@@ -42,7 +43,7 @@ class Moments:
     def size(self) -> Sizes:
         """The mean of the second moments' diagonal, of each group: []."""
         means = self.h.diagonal.mean(-1).astype(np.float64)
-        return np.asarray(np.maximum(means, float(np.finfo(np.float32).tiny)))
+        return np.asarray(np.maximum(means, _TINY))
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,26 @@ class Part:
             moved = np.asarray(self._gap(y, moved), np.float32)
         before, after = (self.errors(y, one) for one in (bias, moved))
         return np.where((after < before)[..., None], moved, bias)
+
+    def steady_bias(self, weights: Matrix, before: Array, records: NDArray[np.intp]) -> Array:
+        """Compute the bias [o] on the way from the one ``before`` to ``bias``, as far as the
+        records that the rows are of [r] agree on it: the positive part of 1 - 1 / t^2, where t is
+        the records' mean error over its standard error (James and Stein 1961, "Estimation with
+        Quadratic Loss"). One record among many that has an error of its own moves nothing.
+        """
+        bias = self.bias(weights)
+        order = np.argsort(records, kind="stable")
+        begins = np.flatnonzero(np.diff(records[order], prepend=-1))
+        if len(begins) < 2:
+            return bias
+        y = self.z @ weights + before[..., None, :]
+        off = (self.targets if self.floors is None else self._reachable(y)) - y
+        counts = np.diff(begins, append=len(records)).astype(np.float32)
+        means = np.add.reduceat(off[..., order, :], begins, -2) / counts[:, None]
+        unsure = means.var(-2, ddof=1, dtype=np.float64) / len(begins)
+        step = means.mean(-2, dtype=np.float64)
+        share = 1 - unsure / np.maximum(np.square(step), np.maximum(unsure, _TINY))
+        return np.asarray(before + share * (bias - before), np.float32)
 
     def _gap(self, y: Array, bias: Array) -> NDArray[np.float64]:
         """Compute the mean over all rows of how far outputs without a bias [o] are below what can

@@ -96,4 +96,4 @@ def _bias(problem: LayerProblem, part: Part | None, values: Array) -> Array:
     if part is None:
         return problem.bias
     own = problem.by_group(np.asarray(values, np.float32))
-    return part.bias(np.ascontiguousarray(own)).reshape(-1)
+    return problem.steady_bias(part, np.ascontiguousarray(own))

@@ -81,7 +81,7 @@ def output_aware(problem: LayerProblem, part: Part, most: int, *, channels: bool
     coded = fit_steps(moments.damped(_DAMPING), aim, own, most, _ROUNDS, channels)
     codes = np.swapaxes(coded.code, -1, -2).reshape(weights.shape).astype(np.int8)
     learned = coded.scale.reshape(-1) if channels else scales
-    return Integers(codes, learned, part.bias(coded.values()).reshape(-1))
+    return Integers(codes, learned, problem.steady_bias(part, coded.values()))
 
 
 def _aim(part: Part, weights: Matrix, most: int) -> Matrix:

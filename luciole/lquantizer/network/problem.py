@@ -73,6 +73,13 @@ class LayerProblem:
         groups = self.rows.values.shape[:-2]
         return np.swapaxes(weights.reshape(*groups, -1, weights.shape[-1]), -1, -2)
 
+    def steady_bias(self, part: Part, weights: Array) -> Array:
+        """Compute the bias [o] of learned weights [n, o], or [groups, n, o], that moves from the
+        layer's own as far as records agree on it.
+        """
+        before = self.bias.reshape((*part.targets.shape[:-2], -1))
+        return part.steady_bias(weights, before, self.records).reshape(-1)
+
     def _by_group(self, outputs: Array) -> Array:
         """Split outputs [r, o] by groups where there are several: [groups, r, o]."""
         if self.rows.values.ndim == 2:
