@@ -15,9 +15,13 @@ from luciole.ir.errors import LucioleError
 from luciole.ir.quantization import rounded
 from luciole.ir.value import Value, element_count, shape_text
 from luciole.schema.enums import TensorType
-from luciole.schema.tables import BlockwiseQuantization
+from luciole.schema.tables import BlockwiseQuantization, QuantizationParameters
 
 SCALES = (TensorType.FLOAT16, TensorType.FLOAT32)
+LEAST_SCALE, _MOST_SCALE = 2.0**-14, 2.0**15
+"""The smallest scale of half precision that has all its bits, and a large one."""
+_BFLOAT_PARTS = 2**8
+"""Parts that bfloat16 has of the numbers from 1/2 to 1."""
 
 
 def blocks_of(value: Value) -> BlockwiseQuantization | None:
@@ -25,6 +29,23 @@ def blocks_of(value: Value) -> BlockwiseQuantization | None:
     table = value.quantization
     details = None if table is None else table.details
     return details if isinstance(details, BlockwiseQuantization) else None
+
+
+def stored_scales(scales: Array) -> NDArray[np.float32]:
+    """Round scales to numbers that half precision and bfloat16 both hold: LiteRT's files have the
+    first, XNNPACK computes with the second.
+    """
+    part, exponent = np.frexp(np.clip(scales, LEAST_SCALE, _MOST_SCALE))
+    kept = np.rint(part * _BFLOAT_PARTS) / _BFLOAT_PARTS
+    return np.asarray(np.ldexp(kept, exponent), np.float32)
+
+
+def set_blocks(value: Value, scales: Value) -> None:
+    """Give a tensor's rows blocks, of which ``scales`` [.., blocks] has one for each."""
+    size = value.dims[-1] // scales.dims[-1]
+    details = BlockwiseQuantization(scales=0, zero_points=-1, block_size=size)
+    value.quantization = QuantizationParameters(details=details)
+    value.block_tensors = scales, None
 
 
 @dataclass(frozen=True, eq=False)

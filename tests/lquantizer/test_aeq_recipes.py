@@ -274,7 +274,9 @@ def one(**changes: Any) -> list[Any]:
         (one(op_config={**INT8, "bits": 1}), "op_config: bits is not understood"),
         (one(op_config={**DYNAMIC, **weights(2)}), "of 2 bit INT weights"),
         (one(op_config={**INT8, **weights(8, symmetric=False)}), "of 8 bit INT weights"),
-        (one(op_config={**DYNAMIC, **weights(4, granularity="BLOCKWISE_32")}), "BLOCKWISE_32 here"),
+        (one(op_config={**DYNAMIC, **weights(4, granularity="BLOCKWISE_48")}), "BLOCKWISE_48 here"),
+        (one(op_config={**DYNAMIC, **weights(4, block_size="a")}), "BLOCKWISE_a here"),
+        (one(op_config={**W4A8, **weights(4, granularity="BLOCKWISE_32")}), "of 4 bit INT weights"),
         (one(op_config={**DYNAMIC, **weights(8, num_bits="8")}), "num_bits is a whole number"),
         (
             one(op_config={**DYNAMIC, **weights(8, algorithm_params={"a": 1})}),

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from luciole.ir.analysis.bias_steps import steps_of_bias
+from luciole.ir.blockwise import blocks_of
 from luciole.ir.graph import Graph
 from luciole.ir.moved_codes import misplaced
 from luciole.ir.op import Op
@@ -55,7 +56,7 @@ def fuse_weights_of(op: Op, runs: Runs) -> bool:
         return False
     if not _reads(op, [codes if value is weights else value for value in op.operands], runs):
         return False
-    if isinstance(op, FullyConnected):
+    if isinstance(op, FullyConnected) and blocks_of(codes) is None:
         op.asymmetric_quantize_inputs = True
     raise_version(op)
     return True

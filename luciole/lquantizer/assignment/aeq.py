@@ -25,7 +25,7 @@ from luciole.lquantizer.assignment.layer_format import (
     LayerFormat,
     StoredLevels,
 )
-from luciole.lquantizer.assignment.schemes import FLOAT
+from luciole.lquantizer.assignment.schemes import BLOCKS, FLOAT
 from luciole.lquantizer.errors import QuantizeError
 
 _INPUT, _OUTPUT = "INPUT", "OUTPUT"
@@ -97,6 +97,7 @@ _OPERATIONS: dict[LayerFormat, frozenset[str]] = {
     Integers(4, None): _NARROW,
     StoredLevels(8): _WITH_WEIGHTS,
     StoredLevels(4): _NARROW | {"BATCH_MATMUL"},
+    **{StoredLevels(4, size): frozenset(["FULLY_CONNECTED"]) for size in BLOCKS},
     Float(16): _LAYERS,
 }
 """Operations that a format is possible for; weights are no matter where there are none."""
@@ -309,6 +310,12 @@ class _Tensor:
     dtype: str
     granularity: str
 
+    @property
+    def block(self) -> int | None:
+        """Weights of a block, None where scales are of outputs or of the tensor."""
+        size = self.granularity.removeprefix(_BLOCKWISE)
+        return None if size == self.granularity else int(size)
+
 
 def _tensor(where: str, config: Mapping[str, Any], key: str) -> _Tensor:
     settings = config.get(key)
@@ -321,13 +328,19 @@ def _tensor(where: str, config: Mapping[str, Any], key: str) -> _Tensor:
         raise QuantizeError(f"{where}: num_bits is a whole number, symmetric true or false")
     if settings.get("algorithm_params"):
         raise QuantizeError(f"{where}: there are no algorithm_params here")
-    granularity = str(settings.get("granularity", "TENSORWISE"))
-    if granularity not in _GRANULARITIES or settings.get("block_size"):
+    size = settings.get("block_size")
+    granularity = f"{_BLOCKWISE}{size}" if size else str(settings.get("granularity", "TENSORWISE"))
+    if granularity not in _GRANULARITIES:
         raise QuantizeError(f"{where}: there is no granularity {granularity} here")
     return _Tensor(bits, symmetric, str(settings.get("dtype", "INT")), granularity)
 
 
-_GRANULARITIES = {"CHANNELWISE": "channel", "TENSORWISE": "tensor"}
+_BLOCKWISE = "BLOCKWISE_"
+_GRANULARITIES = {
+    "CHANNELWISE": "channel",
+    "TENSORWISE": "tensor",
+    **{f"{_BLOCKWISE}{size}": "channel" for size in BLOCKS},
+}
 _WEIGHTS, _BETWEEN = (4, 8), (8, 16)
 """Bits that there are, of integer weights and of integers between operators."""
 
@@ -341,6 +354,8 @@ def _format(where: str, algorithm: str, config: Mapping[str, Any]) -> LayerForma
         format = Float(16) if (weights.bits, weights.dtype) == (16, "FLOAT") else None
     elif weights.bits not in _WEIGHTS:
         format = None
+    elif weights.block is not None:
+        format = _blocks(weights, config)
     elif precision == "FLOAT" and explicit is True:
         format = StoredLevels(weights.bits)
     elif precision == "INTEGER" and not explicit and weights.symmetric:
@@ -351,6 +366,16 @@ def _format(where: str, algorithm: str, config: Mapping[str, Any]) -> LayerForma
             f"compute_precision {precision} and explicit_dequantize {explicit} here"
         )
     return format
+
+
+def _blocks(weights: _Tensor, config: Mapping[str, Any]) -> StoredLevels | None:
+    """Read weights of blocks, which there are under float tensors alone."""
+    precision, explicit = config.get("compute_precision"), config.get("explicit_dequantize")
+    alone = config.get("activation_tensor_config") is None and weights.symmetric
+    if precision != "INTEGER" or explicit or not alone:
+        return None
+    format = StoredLevels(weights.bits, weights.block)
+    return format if format in _OPERATIONS else None
 
 
 def _integers(where: str, weights: _Tensor, config: Mapping[str, Any]) -> Integers | None:

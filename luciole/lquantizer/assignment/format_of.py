@@ -76,6 +76,8 @@ def _plain(op: Op) -> LayerFormat | None:
         return _FLOATS.get(source.dtype) or _stored(source)
     if weights.dtype in _FLOATS:
         return _FLOATS[weights.dtype]
+    if blocks_of(weights) is not None:
+        return _stored(weights)
     width = _integer_width(op.operands[0])
     return Integers(element_bits(weights.dtype) or 0, width, weights.dtype in _UNSIGNED)
 

@@ -8,8 +8,13 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, Literal, Protocol, get_args
 
+import numpy as np
+
 from luciole.ir import Graph, Op, TensorType
+from luciole.ir.analysis.weights import weight_constant
+from luciole.ir.blockwise import LEAST_SCALE
 from luciole.ir.dtypes import element_bits
+from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.lquantizer.assignment.layer_format import (
     MOST_LEARNED,
     SHORT,
@@ -35,7 +40,8 @@ class Scheme:
     """Element types: of tensors between operators (None: they stay float), of weights, of biases.
 
     ``explicit`` weights stand behind a DEQUANTIZE, so that operators compute with floats. Weights
-    with ``levels`` are codes of so many bits, which stand for learned integers of their type.
+    with ``levels`` are codes of so many bits, which stand for learned integers of their type. A
+    ``block`` of so many weights has a scale of its own.
     """
 
     activations: TensorType | None
@@ -43,6 +49,7 @@ class Scheme:
     bias: TensorType = TensorType.INT32
     explicit: bool = False
     levels: int | None = None
+    block: int | None = None
 
     @property
     def most(self) -> int:
@@ -96,6 +103,9 @@ _BETWEEN = {
     16: Scheme(TensorType.INT16, TensorType.INT8, TensorType.INT64),
 }
 """Integers of 8 and of 16 bits between operators, with weights of 8 bits."""
+_NIBBLES_ALONE = Scheme(None, TensorType.INT4, explicit=True)
+BLOCKS = (32, 64, 128, 256)
+"""Weights that may have a scale in common, in LiteRT and in recipes of AI Edge Quantizer."""
 SCHEMES: dict[LayerFormat, Scheme] = {
     BYTES: _BETWEEN[8],
     Integers(8, 8, unsigned=True): Scheme(TensorType.UINT8, TensorType.UINT8),
@@ -105,7 +115,8 @@ SCHEMES: dict[LayerFormat, Scheme] = {
     Integers(8, None): Scheme(None, TensorType.INT8),
     Integers(4, None): Scheme(None, TensorType.INT4),
     StoredLevels(8): Scheme(None, TensorType.INT8, explicit=True),
-    StoredLevels(4): Scheme(None, TensorType.INT4, explicit=True),
+    StoredLevels(4): _NIBBLES_ALONE,
+    **{StoredLevels(4, size): Scheme(None, TensorType.INT4, block=size) for size in BLOCKS},
     Float(16): Scheme(None, TensorType.FLOAT16, explicit=True),
     **{
         Integers(bits, inputs): replace(types, levels=bits)
@@ -157,7 +168,24 @@ def uniform_types(chosen: Mapping[Op, Chosen], read: LayerFormat = BYTES) -> dic
     format that FAKE_QUANT operators ask for.
     """
     formats = {op: read if one is None else one for op, one in chosen.items()}
-    return {op: SCHEMES[one] for op, one in formats.items() if one in SCHEMES}
+    return {op: _for_layer(op, SCHEMES[one]) for op, one in formats.items() if one in SCHEMES}
+
+
+def _for_layer(op: Op, types: Scheme) -> Scheme:
+    """Return the scheme of a layer: without blocks where its kernels know none, or weights do not
+    divide into them, or are too small for their scales.
+    """
+    if types.block is None or _takes_blocks(op, types.block, types.most):
+        return types
+    return _NIBBLES_ALONE
+
+
+def _takes_blocks(op: Op, size: int, most: int) -> bool:
+    weights = weight_constant(op) if isinstance(op, FullyConnected) else None
+    if weights is None or not weights.dims or weights.dims[-1] % size:
+        return False
+    peak = float(np.abs(weights.contents).max(initial=0))
+    return peak > 8 * most * LEAST_SCALE
 
 
 class PerOperator(Protocol):

@@ -31,20 +31,28 @@ class Coded:
 
 @dataclass
 class Stepped:
-    """Weights as integers from -most to most: codes [n, o], the scale of each output [o], and the
-    float weights that they stand for [n, o]; of each group where there are several.
+    """Weights as integers from -most to most: codes [n, o], the scale of each output [o], or of
+    each ``block`` of its inputs [n / block, o], and the float weights that they stand for [n, o];
+    of each group where there are several.
     """
 
     code: NDArray[np.intp]
     scale: NDArray[np.float32]
     most: int
     target: Matrix
+    block: int | None = None
 
     def values(self) -> Matrix:
         """Compute the weights that the codes stand for: [n, o]."""
-        return np.asarray(self.code * self.scale[..., None, :], np.float32)
+        scale = self.scale[..., None, :]
+        if self.block is not None:
+            scale = np.repeat(self.scale, self.block, axis=0)
+        return np.asarray(self.code * scale, np.float32)
 
-    def nearest(self, target: Matrix) -> tuple[Matrix, NDArray[np.intp]]:
-        """Find, for numbers of each output [..., o], the nearest value and its code."""
-        code = np.clip(np.rint(target / self.scale), -self.most, self.most)
-        return np.asarray(code * self.scale, np.float32), code.astype(np.intp)
+    def nearest(self, target: Matrix, input: int) -> tuple[Matrix, NDArray[np.intp]]:
+        """Find, for numbers of each output [..., o] and one of the inputs, the nearest value and
+        its code.
+        """
+        scale = self.scale if self.block is None else self.scale[input // self.block]
+        code = np.clip(np.rint(target / scale), -self.most, self.most)
+        return np.asarray(code * scale, np.float32), code.astype(np.intp)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import Array
+from luciole.ir.blockwise import stored_scales
 from luciole.ir.quantization import Affine
 from luciole.lquantizer.formats.coded import Matrix
 from luciole.lquantizer.formats.stored_levels import StoredLevels
@@ -31,8 +32,9 @@ Scales = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Integers:
-    """Learned integers: a row of codes for each output [o, n], scales [o] or [1], and bias [o]; the
-    ``levels`` that the codes are of, where these are few.
+    """Learned integers: a row of codes for each output [o, n], scales [o] or [1], or of the blocks
+    of each row [o, blocks], and bias [o]; the ``levels`` that the codes are of, where these are
+    few.
     """
 
     codes: Array
@@ -42,7 +44,19 @@ class Integers:
 
     def values(self) -> Matrix:
         """Compute the weights that the codes stand for: [o, n]."""
-        return np.asarray(self.codes * self.scales[:, None], np.float32)
+        scales = self.scales.reshape(len(self.scales), -1)
+        each = self.codes.shape[1] // scales.shape[1]
+        return np.asarray(self.codes * np.repeat(scales, each, axis=1), np.float32)
+
+
+def nearest_blocks(
+    weights: Array, bias: Array, most: int, block: int, *, searched: bool
+) -> Integers:
+    """Round weights [o, n] as ``nearest`` does, with a scale for each block of a row."""
+    rows = weights.reshape(-1, block)
+    scales = stored_scales(weight_scales(rows, most, channels=True, searched=searched))
+    codes = np.clip(np.rint(rows / scales[:, None]), -most, most).astype(np.int8)
+    return Integers(codes.reshape(weights.shape), scales.reshape(len(weights), -1), bias)
 
 
 def nearest(weights: Array, bias: Array, most: int, *, channels: bool, searched: bool) -> Integers:

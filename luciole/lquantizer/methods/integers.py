@@ -16,12 +16,13 @@ from luciole.lquantizer.formats.integers import (
     Integers,
     idle_scale,
     nearest,
+    nearest_blocks,
     weight_scales,
     weights_as_given,
     with_room_for_bias,
 )
 from luciole.lquantizer.methods.integer_levels import learn_levels
-from luciole.lquantizer.methods.weight_codes import fit_steps
+from luciole.lquantizer.methods.weight_codes import fit_blocks, fit_steps
 from luciole.lquantizer.network.problem import LayerProblem, Scope
 
 _ROUNDS = 3
@@ -65,15 +66,26 @@ class LearnedIntegers:
             return weights_as_given(weights, bias, problem.trained, most)
         part = problem.part() if self.options.rounding == "output_aware" else None
         if part is not None:
-            return output_aware(problem, part, most, channels=channels)
+            return output_aware(problem, part, most, channels=channels, block=format.block)
         searched = self.options.ranges == "mse"
+        if format.block is not None:
+            return nearest_blocks(weights, bias, most, format.block, searched=searched)
         return nearest(weights, bias, most, channels=channels, searched=searched)
 
 
-def output_aware(problem: LayerProblem, part: Part, most: int, *, channels: bool) -> Integers:
-    """Learn integers for a layer's weights [o, n], of all its groups of outputs at once."""
+def output_aware(
+    problem: LayerProblem, part: Part, most: int, *, channels: bool, block: int | None
+) -> Integers:
+    """Learn integers for a layer's weights [o, n], of all its groups of outputs at once, or with a
+    scale for each ``block`` of a row.
+    """
     weights, moments = problem.weights, part.moments
     aim = _aim(part, np.ascontiguousarray(problem.by_group(weights)), most)
+    if block is not None:
+        begin = nearest_blocks(aim.T, problem.bias, most, block, searched=True)
+        damped = moments.damped(_DAMPING)
+        blocks = fit_blocks(damped, aim, np.ascontiguousarray(begin.scales.T), most, _ROUNDS)
+        return Integers(blocks.code.T.astype(np.int8), blocks.scale.T, part.bias(blocks.values()))
     idle = idle_scale(moments.targets)
     joined = np.swapaxes(aim, -1, -2).reshape(weights.shape)
     scales = weight_scales(joined, most, channels=channels, searched=True, idle=idle)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luciole.ir import learned_levels
+from luciole.ir.blockwise import stored_scales
 from luciole.ir.number_format import LearnedLevels
 from luciole.lquantizer.calibration.gram import BLOCK, Gram
 from luciole.lquantizer.formats.coded import Coded, Matrix, Stepped
@@ -67,6 +68,18 @@ def fit_codes(
         _alternate(h, weights, coded, rounds, lambda: move_steps(h, weights, coded))
     else:
         _alternate(h, weights, coded, rounds, lambda: move_bases(h, weights, coded, offset))
+    return coded
+
+
+def fit_blocks(
+    h: Gram, weights: Matrix, scale: NDArray[np.float32], most: int, rounds: int
+) -> Stepped:
+    """Find integers from -most to most as ``fit_steps`` does, with a scale for each block of an
+    output's inputs: they begin as given, [blocks, o].
+    """
+    block = weights.shape[0] // len(scale)
+    coded = Stepped(np.zeros(weights.shape, np.intp), scale, most, weights, block)
+    _alternate(h, weights, coded, rounds, lambda: _move_blocks(h, weights, coded))
     return coded
 
 
@@ -154,9 +167,16 @@ def _blocks(sequence: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], NDAr
         yield sequence[begin : begin + BLOCK], sequence[begin + BLOCK :]
 
 
-def _book(coded: Coded | Stepped) -> _Levels | Stepped:
-    """Return the table of the nearest codes of numbers."""
-    return coded if isinstance(coded, Stepped) else _Levels.of(coded)
+_Nearest = Callable[[Matrix, int], tuple[Matrix, NDArray[np.intp]]]
+"""Finds, for a number of each output and one of the inputs, the nearest value and its code."""
+
+
+def _nearest(coded: Coded | Stepped) -> _Nearest:
+    """Choose a search for the nearest codes of numbers."""
+    if isinstance(coded, Stepped):
+        return coded.nearest
+    levels = _Levels.of(coded)
+    return lambda targets, _: levels.nearest(targets)
 
 
 def rounded(
@@ -165,18 +185,18 @@ def rounded(
     """Round weights [n, o] to code numbers [n, o] of the levels of ``coded``, input by input in the
     order of ``sequence`` [n], each error spread over the inputs still to come.
     """
-    levels = _book(coded)
+    nearest = _nearest(coded)
     elimination = h.ordered(sequence).elimination(weights[..., sequence, :])
     codes = np.empty(weights.shape, np.intp)
     for place, row in enumerate(sequence):
-        value, codes[..., row, :] = levels.nearest(elimination.target(place))
+        value, codes[..., row, :] = nearest(elimination.target(place), int(row))
         elimination.fix(place, value)
     return codes
 
 
 def descend(h: Gram, weights: Matrix, coded: Coded | Stepped, sequence: NDArray[np.intp]) -> bool:
     """Give each weight in turn its best code, the others held; returns whether any changed."""
-    levels = _book(coded)
+    nearest = _nearest(coded)
     values = coded.values()
     slope = h.slope(values - weights)
     changed = False
@@ -185,7 +205,7 @@ def descend(h: Gram, weights: Matrix, coded: Coded | Stepped, sequence: NDArray[
         moves = np.zeros_like(local)
         for i, row in enumerate(block):
             best = values[..., row, :] - local[..., i, :] / inner[..., i, i, None]
-            value, code = levels.nearest(best)
+            value, code = nearest(best, int(row))
             move = moves[..., i, :] = value - values[..., row, :]
             if move.any():
                 local += inner[..., i, None] * move[..., None, :]
@@ -226,6 +246,21 @@ def move_scales(h: Gram, weights: Matrix, coded: Stepped) -> None:
     """Solve for the best scale of each output for the present codes."""
     scales = _scales(h, weights, coded.code.astype(np.float32), coded.scale)
     coded.scale = scales.astype(np.float32)
+
+
+def _move_blocks(h: Gram, weights: Matrix, coded: Stepped) -> None:
+    """Solve for the best scale of each block in turn, the others held, for the present codes."""
+    values, inputs = coded.values(), np.arange(len(weights))
+    slope, scales = h.slope(values - weights), coded.scale.copy()
+    for number, block in enumerate(np.split(inputs, len(scales))):
+        codes = coded.code[block].astype(np.float32)
+        below = (codes * (h.block(block) @ codes)).sum(0)
+        above = below * scales[number] - (codes * slope.at(block)).sum(0)
+        solved = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+        solved = stored_scales(np.where(solved > 0, solved, scales[number]))
+        slope.move(block, codes * (solved - scales[number]), inputs[block[-1] + 1 :])
+        scales[number] = solved
+    coded.scale = scales
 
 
 def _scales(h: Gram, weights: Matrix, codes: Matrix, present: NDArray[np.floating]) -> Matrix:

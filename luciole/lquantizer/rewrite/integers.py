@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from luciole.ir import Array, Graph, Op, TensorType, UnsupportedError, Value
 from luciole.ir.analysis.constancy import constant_bytes
 from luciole.ir.analysis.decoded import is_decoder
+from luciole.ir.blockwise import set_blocks
 from luciole.ir.dtypes import array_type
 from luciole.ir.ops.quantize import Dequantize, Quantize, version_of_dequantize
 from luciole.ir.passes.cleaning.remove_dead import remove_dead
@@ -117,11 +118,33 @@ def set_constant(graph: Graph, use: Use, codes: Array, affine: Affine | None) ->
 def set_weights(
     graph: Graph, op: Op, rows: Array, scales: NDArray[np.float32], dtype: TensorType
 ) -> None:
-    """Give a layer integer weights, a row [o, n] for each output, with a scale for each or one."""
+    """Give a layer integer weights, a row [o, n] for each output, with a scale for each or one; or
+    one for each block of a row [o, blocks].
+    """
     slot, value, axis = weight_slot(op)
+    if scales.ndim > 1:
+        _set_blocks(graph, Use(op, slot), rows, scales, dtype)
+        return
     shape = np.moveaxis(np.empty(value.dims, np.int8), axis, 0).shape
     whole = np.moveaxis(rows.reshape(shape), 0, axis)
     set_constant(graph, Use(op, slot), *weight_codes(whole, scales, axis, dtype))
+
+
+def _set_blocks(
+    graph: Graph, use: Use, rows: Array, scales: NDArray[np.float32], dtype: TensorType
+) -> None:
+    """Replace an operand by rows [o, n] of codes behind a DEQUANTIZE, in blocks with scales of half
+    precision.
+    """
+    op, slot = use
+    name = op.required(slot).name
+    value = graph.add_constant(graph.unique_name(name), rows, dtype)
+    halves = graph.add_constant(
+        graph.unique_name(f"{name}/scales"), scales.astype(np.float16), TensorType.FLOAT16
+    )
+    set_blocks(value, halves)
+    dequantize = graph.insert_before(op, Dequantize(value), graph.unique_name(f"{name}/real"))
+    op.set_operand(slot, dequantize.output)
 
 
 def weight_codes(
@@ -166,7 +189,9 @@ def stored_bytes(op: Op) -> int:
     behind = [integers_behind(v) or v for v in op.operands if v is not None]
     makers = {v.producer.op for v in behind if v.producer is not None}
     decoders = sum(constant_bytes(maker) for maker in makers if is_decoder(maker))
-    return decoders + sum(len(value.buffer or ()) for value in behind if value.is_constant)
+    constants = {value for value in behind if value.is_constant}
+    scales = {one for value in constants for one in value.block_tensors if one is not None}
+    return decoders + sum(len(value.buffer or ()) for value in constants | scales)
 
 
 def to_integers(graph: Graph, chosen: Container[Op]) -> None:

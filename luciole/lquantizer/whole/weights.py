@@ -7,7 +7,7 @@ from collections.abc import Container, Mapping
 import numpy as np
 
 from luciole.interpreter.records import Records, Track, check_records
-from luciole.ir import Graph, Model, Op, TensorType, Value
+from luciole.ir import Array, Graph, Model, Op, TensorType, Value
 from luciole.ir.analysis.constancy import constant_bytes
 from luciole.ir.analysis.weights import has_weights, weight_constant
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
@@ -16,7 +16,7 @@ from luciole.ir.value import Use
 from luciole.lquantizer.assignment.schemes import Scheme, UniformOptions
 from luciole.lquantizer.calibration.rows import Product, weight_rows
 from luciole.lquantizer.calibration.watch import check_finite
-from luciole.lquantizer.formats.integers import balanced, nearest
+from luciole.lquantizer.formats.integers import Integers, balanced, nearest, nearest_blocks
 from luciole.lquantizer.network.limits import Limits
 from luciole.lquantizer.network.real import check_weights
 from luciole.lquantizer.network.recurrent import store_recurrent_weights
@@ -129,12 +129,25 @@ def _store(graph: Graph, op: Op, value: Value, types: Scheme, options: UniformOp
     rows, channels = weight_rows(op), options.channels(types)
     bias = np.zeros(len(rows), np.float32)  # which stays as it is
     searched = options.ranges == "mse" and types.weight_bits < _BYTE
-    integers = nearest(rows, bias, types.most, channels=channels, searched=searched)
+    if types.block is None:
+        integers = nearest(rows, bias, types.most, channels=channels, searched=searched)
+    else:
+        integers = nearest_blocks(rows, bias, types.most, types.block, searched=searched)
     codes = integers.codes
     if options.rounding != "nearest":
-        steps = rows / integers.scales[:, None]
-        codes = balanced(codes, steps, _channels(op, value), types.most)
+        codes = _balanced(integers, rows, types, _channels(op, value))
     set_weights(graph, op, codes, integers.scales, types.weights)
+
+
+def _balanced(integers: Integers, weights: Array, types: Scheme, channels: int) -> Array:
+    """Move codes so that rounding errors of weights [o, n] even out, those of each block alone."""
+    if not weights.size:
+        return integers.codes
+    size = types.block or weights.shape[1]
+    codes, rows = integers.codes.reshape(-1, size), weights.reshape(-1, size)
+    steps = rows / integers.scales.reshape(-1, 1)
+    within = channels if types.block is None else size
+    return balanced(codes, steps, within, types.most).reshape(weights.shape)
 
 
 def _channels(op: Op, weights: Value) -> int:

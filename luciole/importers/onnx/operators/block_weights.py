@@ -12,10 +12,10 @@ from luciole.importers.onnx.node import Node
 from luciole.importers.onnx.operators.shape import padded
 from luciole.importers.onnx.rules import rule, standard
 from luciole.ir import Array, TensorType, Value
+from luciole.ir.blockwise import set_blocks
 from luciole.ir.ops import elementwise_binary as binary
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.passes.fuse_quantization import raise_version
-from luciole.schema.tables import BlockwiseQuantization, QuantizationParameters
 
 _SHORT = (2, 4)
 """Bits of codes that INT4 holds."""
@@ -83,11 +83,7 @@ def _blocks(k: Building, codes: Array, scales: NDArray[np.float32], source: Valu
     with np.errstate(over="ignore"):
         short = scales.astype(np.float16)
     fits = (np.abs(short.astype(np.float32) - scales) <= _HALF * np.abs(scales)).all()
-    weights.block_tensors = k.constant(short if fits else scales), None
-    details = BlockwiseQuantization(
-        scales=0, zero_points=-1, block_size=codes.shape[1] // scales.shape[1]
-    )
-    weights.quantization = QuantizationParameters(details=details)
+    set_blocks(weights, k.constant(short if fits else scales))
     return weights
 
 
