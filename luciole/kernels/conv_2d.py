@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from luciole.ir import Array, TensorType
+from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops.conv_2d import Conv2D, check_groups
 from luciole.ir.value import element_count
 from luciole.kernels.arrays.fused_activation import activate
@@ -196,7 +197,9 @@ def integer_in_c(op: Conv2D, context: PortableContext) -> list[CCall]:
     weights, bias = context.constant(op.filter), context.optional(op.bias)
     to = _rescaling(op)
     kind, scaled = rescaled(to, weights, bias, (1, 2, 3), wide=to.is_wide(_bias_type(op)))
-    scratch = 16 * -(-element_count(op.filter.dims[1:]) // 4)
+    fours = -(-element_count(op.filter.dims[1:]) // 4)
+    gathered = 4 * fours * NUMPY[op.input.dtype].itemsize if op.filter.dims[3] % 4 else 0
+    scratch = 16 * fours + -(-gathered // 8) * 8
     fields = _fields(op) | scaled | with_zeros(to, weights, 0)
     call = CCall(f"luc_conv_2d_{kind}", fields, (op.input,), op.results, scratch)
     pixels = element_count(op.results[0].dims[:3])

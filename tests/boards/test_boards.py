@@ -92,6 +92,19 @@ def test_windows_of_bytes_give_the_same_bits_by_dsp_instructions(
     ran(program_of(in_int8(windowed(cls, times, window))), "m4", tmp_path)
 
 
+@pytest.mark.parametrize("channels", [5, 8])
+@pytest.mark.parametrize("scheme", ["int8", "uint8", "int16x8", "int:w2a8"])
+def test_layers_give_the_same_bits_by_dsp_instructions(
+    scheme: str, channels: int, tmp_path: Path
+) -> None:
+    model = convolutions(size=8, channels=channels)
+    shape = (16, *model.graph.inputs[0].dims[1:])
+    records = {"x": np.random.default_rng(0).normal(size=shape).astype(np.float32)}
+    program = program_of(luciole.quantize(model, records, scheme=scheme, proof=False).model)
+    for optimize in ("-Os", "-O3"):
+        ran(program, "m4", tmp_path, optimize)
+
+
 @pytest.mark.parametrize("scale", [1.3e-9, 2.0, 5000.0])
 def test_small_and_large_factors_give_the_same_bits(scale: float, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)

@@ -37,59 +37,71 @@ static inline luc_sum_uint8 luc_conv_centred_uint8(const struct luc_conv_2d_uint
     return sum - op->zeros[output] * total;
 }
 
-/* Lists what the taps of a window meet, less the zero point: outside of the image nothing. */
+/* Lists what the taps of a window meet, less the zero point: outside of the image nothing. Where fours
+ * of taps are no pixel's own, elements are gathered first.
+ */
 static void luc_gather_int8(const struct luc_conv_2d_int8 *op, const luc_code_int8 *x, int32_t number,
-                            int16_t *to)
+                            luc_code_int8 *gathered, int16_t *to)
 {
     const struct luc_windows *w = &op->windows;
     struct luc_image_window at = luc_window_at(w, number);
     int32_t zero = op->input_zero, depth = op->depth, width = w->kernel_width;
     int32_t size = w->kernel_height * width * depth, step = w->dilation_width * w->channels;
-    int32_t inside = (at.rows.last - at.rows.first) * (at.columns.last - at.columns.first) * depth;
-    if (inside < size) (void)memset(to, 0, 2 * (size_t)size);
+    int32_t columns = at.columns.last - at.columns.first, whole = depth % 4 == 0;
+    int32_t taps = step == depth ? columns : 1; /* side by side */
+    if ((at.rows.last - at.rows.first) * columns * depth < size) {
+        if (whole)
+            luc_spread_nothing(size, to, 2);
+        else
+            for (int32_t k = 0; k < size; k++) gathered[k] = (luc_code_int8)zero;
+    }
     for (int32_t k = at.rows.first; k < at.rows.last; k++) {
         int32_t l = at.columns.first;
         const luc_code_int8 *from = x + luc_pixel(w, &at, k, l) * w->channels;
-        int16_t *tap = to + (k * width + l) * depth;
-        for (; l < at.columns.last; l++, from += step, tap += depth)
-            if (depth % 4)
-                for (int32_t c = 0; c < depth; c++) tap[c] = (int16_t)(from[c] - zero);
+        for (; l < at.columns.last; l += taps, from += taps * step) {
+            int32_t place = (k * width + l) * depth, count = taps * depth;
+            if (whole)
+                luc_spread_int8(from, zero, count, to + luc_listed(place, 2), 2);
             else
-                luc_spread_int8(from, zero, depth, tap);
+                (void)memcpy(gathered + place, from, (size_t)count * sizeof *from);
+        }
     }
-    if (depth % 4) luc_prepare(to, size);
+    if (!whole) luc_spread_int8(gathered, zero, size, to, 2);
 }
 
 /* An output of two windows. */
-static inline void luc_conv_outputs_int8(const struct luc_conv_2d_int8 *op, int32_t output,
+static inline void luc_conv_outputs_int8(const struct luc_conv_2d_int8 *op, int32_t output, int32_t cuts,
                                          luc_sum_int8 first, luc_sum_int8 second, luc_code_int8 *y,
                                          luc_code_int8 *z)
 {
     luc_bias_int8 bias = op->bias ? op->bias[output] : 0;
-    int32_t zero = op->result_zero;
-    int32_t multiplier = op->multipliers[output], least = op->least, most = op->most;
+    int32_t multiplier = op->multipliers[output], steps[2];
     int shift = op->shifts[output];
-    y[output] = luc_stored_int8(luc_rescaled_int8(first + bias, multiplier, shift), zero, least, most);
-    z[output] = luc_stored_int8(luc_rescaled_int8(second + bias, multiplier, shift), zero, least, most);
+    steps[0] = luc_rescaled_int8(first + bias, multiplier, shift);
+    steps[1] = luc_rescaled_int8(second + bias, multiplier, shift);
+    luc_kept_int8(steps, op->result_zero, op->least, op->most, cuts);
+    y[output] = (luc_code_int8)steps[0];
+    z[output] = (luc_code_int8)steps[1];
 }
 
-/* The results of some filters, whose weights are given, for two windows, at `y` and `z`. */
-static void luc_conv_pair_int8(const struct luc_conv_2d_int8 *op, const int8_t *weights, const int16_t *a,
-                               const int16_t *b, int32_t size, int32_t first, int32_t end,
-                               luc_code_int8 *y, luc_code_int8 *z)
+/* The results of some filters, whose weights are given, for two listed windows, at `y` and `z`. */
+static LUC_APART void luc_conv_pair_int8(const struct luc_conv_2d_int8 *op, const int8_t *weights,
+                                         const int16_t *lists, int32_t size, int32_t first,
+                                         int32_t end, luc_code_int8 *y, luc_code_int8 *z)
 {
-    int32_t p = luc_total_int8(a, size), q = luc_total_int8(b, size);
+    int32_t cuts = luc_cuts_int8(op->least, op->most), p = luc_total_int8(lists, size, 2);
+    int32_t q = luc_total_int8(lists + luc_second_list(size), size, 2);
     for (int32_t o = first; o < end; o += 2, weights += 2 * size) {
         luc_sum_int8 sums[4];
         int32_t other = o + 1 < end;
-        luc_dots_2x2_int8(weights, weights + (other ? size : 0), a, b, size, sums);
+        luc_dots_2x2_int8(weights, weights + (other ? size : 0), lists, size, sums);
         sums[0] = luc_conv_centred_int8(op, o, sums[0], p);
         sums[2] = luc_conv_centred_int8(op, o, sums[2], q);
-        luc_conv_outputs_int8(op, o, sums[0], sums[2], y, z);
+        luc_conv_outputs_int8(op, o, cuts, sums[0], sums[2], y, z);
         if (!other) break;
         sums[1] = luc_conv_centred_int8(op, o + 1, sums[1], p);
         sums[3] = luc_conv_centred_int8(op, o + 1, sums[3], q);
-        luc_conv_outputs_int8(op, o + 1, sums[1], sums[3], y, z);
+        luc_conv_outputs_int8(op, o + 1, cuts, sums[1], sums[3], y, z);
     }
 }
 
@@ -98,17 +110,17 @@ static void luc_conv_pair_int8(const struct luc_conv_2d_int8 *op, const int8_t *
  */
 static void luc_conv_filters_int8(const struct luc_conv_2d_int8 *op, const int8_t *weights,
                                   const luc_code_int8 *x, int32_t first, int32_t end, luc_code_int8 *y,
-                                  int16_t *a)
+                                  int16_t *lists)
 {
     const struct luc_windows *w = &op->windows;
     int32_t size = w->kernel_height * w->kernel_width * op->depth, count = luc_window_count(w);
-    int16_t *b = a + (size + 3) / 4 * 4;
+    luc_code_int8 *gathered = (luc_code_int8 *)(lists + 2 * ((size + 3) / 4 * 4));
     for (int32_t k = 0; k < count; k += 2) {
-        int32_t other = k + 1 < count;
-        luc_gather_int8(op, x, k, a);
-        if (other) luc_gather_int8(op, x, k + 1, b);
-        luc_conv_pair_int8(op, weights, a, other ? b : a, size, first, end, y + k * w->outputs,
-                           y + (k + other) * w->outputs);
+        int32_t other = k + 1 < count ? k + 1 : k;
+        luc_gather_int8(op, x, k, gathered, lists);
+        luc_gather_int8(op, x, other, gathered, lists + luc_second_list(size));
+        luc_conv_pair_int8(op, weights, lists, size, first, end, y + k * w->outputs,
+                           y + other * w->outputs);
     }
 }
 
@@ -135,7 +147,9 @@ static void luc_conv_2d_packed_int8(const struct luc_conv_2d_packed_int8 *op, co
     int32_t depth = op->layer.depth, size = w->kernel_height * w->kernel_width * depth;
     int32_t of_group = w->outputs / (w->channels / depth), block = op->packed.block;
     int16_t *lists = (int16_t *)scratch;
-    int8_t *weights = (int8_t *)(lists + 2 * ((size + 3) / 4 * 4));
+    int32_t fours = (size + 3) / 4;
+    luc_code_int8 *gathered = (luc_code_int8 *)(lists + 8 * fours);
+    int8_t *weights = (int8_t *)(gathered + (depth % 4 ? 4 * fours : 0));
     for (int32_t group = of_group; group <= w->outputs; group += of_group, x += depth)
         for (int32_t first = group - of_group; first < group; first += block) {
             int32_t end = first + block < group ? first + block : group;

@@ -44,6 +44,20 @@ static inline luc_code_int8 luc_depthwise_output_int8(const struct luc_depthwise
     return luc_stored_int8(steps, op->result_zero, op->least, op->most);
 }
 
+/* Two neighbouring outputs. */
+static LUC_INSIDE void luc_depthwise_2_int8(const struct luc_depthwise_conv_2d_int8 *op, int32_t output,
+                                            int32_t cuts, const luc_sum_int8 sums[2], luc_code_int8 *y)
+{
+    int32_t steps[2];
+    for (int k = 0; k < 2; k++) {
+        luc_bias_int8 sum = sums[k] + (op->bias ? op->bias[output + k] : 0);
+        steps[k] = luc_rescaled_int8(sum, op->multipliers[output + k], op->shifts[output + k]);
+    }
+    luc_kept_int8(steps, op->result_zero, op->least, op->most, cuts);
+    y[0] = (luc_code_int8)steps[0];
+    y[1] = (luc_code_int8)steps[1];
+}
+
 static inline void luc_depthwise_tap_uint8(const luc_code_uint8 *from, const luc_weight_uint8 *by,
                                            int32_t zero, luc_sum_uint8 sums[4])
 {
@@ -57,31 +71,34 @@ static inline void luc_depthwise_tap_int16(const luc_code_int16 *from, const int
     for (int k = 0; k < 4; k++) sums[k] += from[k] * by[k];
 }
 
-/* Four neighbouring outputs. */
+/* Four neighbouring outputs at a time, of one window. */
 static LUC_UNSEEN void luc_depthwise_4_int8(const struct luc_depthwise_conv_2d_int8 *op,
-                                           const luc_code_int8 *x, const struct luc_image_window *at,
-                                           int32_t output, luc_code_int8 *restrict y)
+                                            const luc_code_int8 *x, const struct luc_image_window *at,
+                                            int32_t count, luc_code_int8 *restrict y)
 {
     const struct luc_windows *w = &op->windows;
-    luc_sum_int8 sums[4] = {0};
-    int32_t zero = op->input_zero, outputs = w->outputs;
-    int32_t step = w->dilation_width * w->channels, first = at->columns.first;
-    for (int32_t k = at->rows.first; k < at->rows.last; k++) {
-        int32_t count = at->columns.last - first;
-        const luc_code_int8 *from = x + luc_pixel(w, at, k, first) * w->channels + output;
-        const luc_weight_int8 *by = op->weights + (k * w->kernel_width + first) * outputs + output;
-        for (; count >= 3; count -= 3, from += 3 * step, by += 3 * outputs) {
-            luc_depthwise_tap_int8(from, by, zero, sums);
-            luc_depthwise_tap_int8(from + step, by + outputs, zero, sums);
-            luc_depthwise_tap_int8(from + 2 * step, by + 2 * outputs, zero, sums);
+    int32_t zero = op->input_zero, outputs = w->outputs, step = w->dilation_width * w->channels;
+    int32_t first = at->columns.first, columns = at->columns.last - first;
+    int32_t cuts = luc_cuts_int8(op->least, op->most);
+    for (int32_t o = 0; o < count; o += 4) {
+        luc_sum_int8 sums[4] = {0};
+        for (int32_t k = at->rows.first; k < at->rows.last; k++) {
+            int32_t left = columns;
+            const luc_code_int8 *from = x + luc_pixel(w, at, k, first) * w->channels + o;
+            const luc_weight_int8 *by = op->weights + (k * w->kernel_width + first) * outputs + o;
+            for (; left >= 3; left -= 3, from += 3 * step, by += 3 * outputs) {
+                LUC_UNKNOWN(step);
+                LUC_UNKNOWN(outputs);
+                luc_depthwise_tap_int8(from, by, zero, sums);
+                luc_depthwise_tap_int8(from + step, by + outputs, zero, sums);
+                luc_depthwise_tap_int8(from + 2 * step, by + 2 * outputs, zero, sums);
+            }
+            for (; left > 0; left--, from += step, by += outputs)
+                luc_depthwise_tap_int8(from, by, zero, sums);
         }
-        for (; count > 0; count--, from += step, by += outputs)
-            luc_depthwise_tap_int8(from, by, zero, sums);
+        luc_depthwise_2_int8(op, o, cuts, sums, y + o);
+        luc_depthwise_2_int8(op, o + 2, cuts, sums + 2, y + o + 2);
     }
-    y[0] = luc_depthwise_output_int8(op, output, sums[0]);
-    y[1] = luc_depthwise_output_int8(op, output + 1, sums[1]);
-    y[2] = luc_depthwise_output_int8(op, output + 2, sums[2]);
-    y[3] = luc_depthwise_output_int8(op, output + 3, sums[3]);
 }
 
 static luc_sum_int8 luc_depthwise_1_int8(const struct luc_depthwise_conv_2d_int8 *op, const luc_code_int8 *x,
@@ -105,7 +122,8 @@ static void luc_depthwise_conv_2d_int8(const struct luc_depthwise_conv_2d_int8 *
     int32_t count = luc_window_count(w), fours = op->times == 1 ? w->outputs / 4 * 4 : 0;
     for (int32_t number = 0; number < count; number++) {
         struct luc_image_window at = luc_window_at(w, number);
-        for (int32_t o = 0; o < fours; o += 4, y += 4) luc_depthwise_4_int8(op, x, &at, o, y);
+        luc_depthwise_4_int8(op, x, &at, fours, y);
+        y += fours;
         for (int32_t o = fours; o < w->outputs; o++)
             *y++ = luc_depthwise_output_int8(op, o, luc_depthwise_1_int8(op, x, &at, o));
     }

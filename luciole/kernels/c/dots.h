@@ -1,5 +1,9 @@
 /* Sums of products of bytes and halfwords, two rows of weights at a time: on Arm processors with DSP
  * instructions two products in one.
+ *
+ * Halfwords wait in lists. With DSP instructions those of each four lie as two bytes of four are spread
+ * to: the first and the third, then the second and the fourth; and of two lists side by side, word by
+ * word in turn.
  */
 #ifndef LUC_DOTS_H
 #define LUC_DOTS_H
@@ -7,121 +11,186 @@
 #include "codes.h"
 #include "dsp.h"
 
-/* Bytes less a number as halfwords, where whole fours of them are, ready for sums. */
-static inline void luc_spread_int8(const int8_t *from, int32_t less, int32_t count, int16_t *to)
+/* Where an element is in a list, of so many side by side. */
+static inline int32_t luc_listed(int32_t k, int32_t lists)
+{
+#if LUC_DSP
+    return (k / 4 * 4 + k % 2 * 2) * lists + k / 2 % 2;
+#else
+    (void)lists;
+    return k;
+#endif
+}
+
+/* Where the second of two lists begins, behind the first one's beginning. */
+static inline int32_t luc_second_list(int32_t count)
+{
+#if LUC_DSP
+    (void)count;
+    return 2;
+#else
+    return (count + 3) / 4 * 4;
+#endif
+}
+
+/* Lists bytes less a number, where whole fours of them are. */
+static inline void luc_spread_int8(const int8_t *from, int32_t less, int32_t count, int16_t *to,
+                                   int32_t lists)
 {
 #if LUC_DSP
     const uint32_t both = (-(uint32_t)less & 0xffffu) * 0x10001u;
-    for (; count >= 4; count -= 4, from += 4, to += 4) {
-        uint32_t four = luc_load(from), pairs[2];
-        pairs[0] = luc_add_even_bytes(both, four);
-        pairs[1] = luc_add_odd_bytes(both, four);
-        (void)memcpy(to, pairs, sizeof pairs);
+    for (; count >= 4; count -= 4, from += 4, to += 4 * lists) {
+        uint32_t four = luc_load(from);
+        luc_put(to, luc_add_even_bytes(both, four));
+        luc_put(to + 2 * lists, luc_add_odd_bytes(both, four));
     }
 #endif
-    for (int32_t k = 0; k < count; k++) to[k] = (int16_t)(from[k] - less);
+    for (int32_t k = 0; k < count; k++) to[luc_listed(k, lists)] = (int16_t)(from[k] - less);
 }
 
-/* Makes halfwords ready for sums: those in the middle of each four change places, for what two
- * bytes of four are spread to.
- */
-static void luc_prepare(int16_t *x, int32_t count)
+static inline void luc_spread_uint8(const uint8_t *from, int32_t less, int32_t count, int16_t *to,
+                                    int32_t lists)
 {
 #if LUC_DSP
-    for (; count >= 4; count -= 4, x += 4) {
-        int16_t second = x[1];
-        x[1] = x[2];
-        x[2] = second;
+    const uint32_t both = (-(uint32_t)less & 0xffffu) * 0x10001u;
+    for (; count >= 4; count -= 4, from += 4, to += 4 * lists) {
+        uint32_t four = luc_load(from);
+        luc_put(to, luc_add_even_unsigned(both, four));
+        luc_put(to + 2 * lists, luc_add_odd_unsigned(both, four));
     }
-#else
-    (void)x;
-    (void)count;
 #endif
+    for (int32_t k = 0; k < count; k++) to[luc_listed(k, lists)] = (int16_t)(from[k] - less);
 }
 
-static inline void luc_spread_uint8(const uint8_t *from, int32_t less, int32_t count, int16_t *to)
-{
-    for (int32_t k = 0; k < count; k++) to[k] = (int16_t)(from[k] - less);
-    luc_prepare(to, count);
-}
-
-/* Halfwords, ready for sums: their zero point is 0. */
-static inline void luc_spread_int16(const int16_t *from, int32_t less, int32_t count, int16_t *to)
+/* Lists halfwords: their zero point is 0. */
+static inline void luc_spread_int16(const int16_t *from, int32_t less, int32_t count, int16_t *to,
+                                    int32_t lists)
 {
     (void)less;
-    (void)memcpy(to, from, 2 * (size_t)count);
-    luc_prepare(to, count);
+#if LUC_DSP
+    for (; count >= 4; count -= 4, from += 4, to += 4 * lists) {
+        uint32_t first = luc_load(from), second = luc_load(from + 2);
+        luc_put(to, (first & 0xffffu) | second << 16);
+        luc_put(to + 2 * lists, first >> 16 | (second & 0xffff0000u));
+    }
+#endif
+    for (int32_t k = 0; k < count; k++) to[luc_listed(k, lists)] = from[k];
 }
 
-/* The sum of prepared halfwords, where it counts: that of weights whose zero point is not 0. */
-static inline int32_t luc_total_int8(const int16_t *x, int32_t count)
+/* Lists zeros. */
+static inline void luc_spread_nothing(int32_t count, int16_t *to, int32_t lists)
+{
+#if LUC_DSP
+    for (; count >= 4; count -= 4, to += 4 * lists) {
+        luc_put(to, 0);
+        luc_put(to + 2 * lists, 0);
+    }
+#endif
+    for (int32_t k = 0; k < count; k++) to[luc_listed(k, lists)] = 0;
+}
+
+/* The sum of a list, where it counts: that of weights whose zero point is not 0. */
+static inline int32_t luc_total_int8(const int16_t *x, int32_t count, int32_t lists)
 {
     (void)x;
     (void)count;
+    (void)lists;
     return 0;
 }
 
-static inline int32_t luc_total_uint8(const int16_t *x, int32_t count)
+static inline int32_t luc_total_uint8(const int16_t *x, int32_t count, int32_t lists)
 {
     int32_t total = 0;
-    for (int32_t k = 0; k < count; k++) total += x[k];
+#if LUC_DSP
+    for (; count >= 4; count -= 4, x += 4 * lists) {
+        total = luc_add_both_int8(luc_load(x), 0x10001u, total);
+        total = luc_add_both_int8(luc_load(x + 2 * lists), 0x10001u, total);
+    }
+#endif
+    for (int32_t k = 0; k < count; k++) total += x[luc_listed(k, lists)];
     return total;
 }
 
-/* Products of two rows of weights and one of prepared halfwords. */
-static LUC_APART void luc_dots_2_int8(const int8_t *w, const int8_t *v, const int16_t *x, int32_t count,
-                                 luc_sum_int8 sums[2])
-{
-    luc_sum_int8 a = 0, b = 0;
 #if LUC_DSP
-    for (; count >= 4; count -= 4, w += 4, v += 4, x += 4) {
-        uint32_t even = luc_load(x), odd = luc_load(x + 2), four = luc_load(w), more = luc_load(v);
-        a = luc_add_both_int8(luc_even_bytes(four), even, a);
-        a = luc_add_both_int8(luc_odd_bytes(four), odd, a);
-        b = luc_add_both_int8(luc_even_bytes(more), even, b);
-        b = luc_add_both_int8(luc_odd_bytes(more), odd, b);
+/* Adds the products of four weights, of two rows each, and a list. */
+static LUC_INSIDE const int16_t *luc_add_2_int8(const int8_t *w, const int8_t *v, const int16_t *x,
+                                                luc_sum_int8 sums[2])
+{
+    uint32_t four = luc_load(w), more = luc_load(v), even, odd;
+    const int16_t *next = luc_load_two(x, &even, &odd);
+    sums[0] = luc_add_both_int8(luc_even_bytes(four), even, sums[0]);
+    sums[0] = luc_add_both_int8(luc_odd_bytes(four), odd, sums[0]);
+    sums[1] = luc_add_both_int8(luc_even_bytes(more), even, sums[1]);
+    sums[1] = luc_add_both_int8(luc_odd_bytes(more), odd, sums[1]);
+    return next;
+}
+#endif
+
+#if LUC_DSP
+/* The same, of two lists side by side. */
+static LUC_INSIDE const int16_t *luc_add_2x2_int8(const int8_t *w, const int8_t *v, const int16_t *x,
+                                                  luc_sum_int8 sums[4])
+{
+    uint32_t four = luc_load(w), more = luc_load(v), p, q, two;
+    const int16_t *next = luc_load_two(x, &p, &q);
+    two = luc_even_bytes(four);
+    sums[0] = luc_add_both_int8(two, p, sums[0]);
+    sums[2] = luc_add_both_int8(two, q, sums[2]);
+    two = luc_even_bytes(more);
+    sums[1] = luc_add_both_int8(two, p, sums[1]);
+    sums[3] = luc_add_both_int8(two, q, sums[3]);
+    next = luc_load_two(next, &p, &q), two = luc_odd_bytes(four);
+    sums[0] = luc_add_both_int8(two, p, sums[0]);
+    sums[2] = luc_add_both_int8(two, q, sums[2]);
+    two = luc_odd_bytes(more);
+    sums[1] = luc_add_both_int8(two, p, sums[1]);
+    sums[3] = luc_add_both_int8(two, q, sums[3]);
+    return next;
+}
+#endif
+
+/* Products of two rows of weights and a list. */
+static LUC_INSIDE void luc_dots_2_int8(const int8_t *w, const int8_t *v, const int16_t *x, int32_t count,
+                                   luc_sum_int8 sums[2])
+{
+    const int16_t *list = x;
+    sums[0] = 0;
+    sums[1] = 0;
+#if LUC_DSP
+    for (; LUC_UNROLLED && count >= 8; count -= 8, w += 8, v += 8) {
+        list = luc_add_2_int8(w, v, list, sums);
+        list = luc_add_2_int8(w + 4, v + 4, list, sums);
     }
+    for (; count >= 4; count -= 4, w += 4, v += 4) list = luc_add_2_int8(w, v, list, sums);
 #endif
     for (int32_t k = 0; k < count; k++) {
-        a += w[k] * x[k];
-        b += v[k] * x[k];
+        int32_t at = luc_listed(k, 1);
+        sums[0] += w[k] * list[at];
+        sums[1] += v[k] * list[at];
     }
-    sums[0] = a;
-    sums[1] = b;
 }
 
-/* Products of two rows of weights and two of prepared halfwords. */
-static LUC_APART void luc_dots_2x2_int8(const int8_t *w, const int8_t *v, const int16_t *x, const int16_t *y,
-                         int32_t count, luc_sum_int8 sums[4])
+/* Products of two rows of weights and two lists. */
+static LUC_INSIDE void luc_dots_2x2_int8(const int8_t *w, const int8_t *v, const int16_t *x, int32_t count,
+                                     luc_sum_int8 sums[4])
 {
-    luc_sum_int8 a = 0, b = 0, c = 0, d = 0;
+    const int16_t *list = x, *other = x + luc_second_list(count);
+    for (int k = 0; k < 4; k++) sums[k] = 0;
 #if LUC_DSP
-    for (; count >= 4; count -= 4, w += 4, v += 4, x += 4, y += 4) {
-        uint32_t four = luc_load(w), more = luc_load(v), p = luc_load(x), q = luc_load(y), two;
-        two = luc_even_bytes(four);
-        a = luc_add_both_int8(two, p, a);
-        c = luc_add_both_int8(two, q, c);
-        two = luc_even_bytes(more);
-        b = luc_add_both_int8(two, p, b);
-        d = luc_add_both_int8(two, q, d);
-        p = luc_load(x + 2), q = luc_load(y + 2), two = luc_odd_bytes(four);
-        a = luc_add_both_int8(two, p, a);
-        c = luc_add_both_int8(two, q, c);
-        two = luc_odd_bytes(more);
-        b = luc_add_both_int8(two, p, b);
-        d = luc_add_both_int8(two, q, d);
+    for (; LUC_UNROLLED && count >= 8; count -= 8, w += 8, v += 8) {
+        list = luc_add_2x2_int8(w, v, list, sums);
+        list = luc_add_2x2_int8(w + 4, v + 4, list, sums);
     }
+    for (; count >= 4; count -= 4, w += 4, v += 4) list = luc_add_2x2_int8(w, v, list, sums);
+    other = list + luc_second_list(count);
 #endif
     for (int32_t k = 0; k < count; k++) {
-        a += w[k] * x[k];
-        b += v[k] * x[k];
-        c += w[k] * y[k];
-        d += v[k] * y[k];
+        int32_t at = luc_listed(k, 2);
+        sums[0] += w[k] * list[at];
+        sums[1] += v[k] * list[at];
+        sums[2] += w[k] * other[at];
+        sums[3] += v[k] * other[at];
     }
-    sums[0] = a;
-    sums[1] = b;
-    sums[2] = c;
-    sums[3] = d;
 }
 
 #endif

@@ -39,6 +39,36 @@ static inline luc_code_int8 luc_stored_int8(int32_t steps, int32_t zero, int32_t
     return (luc_code_int8)(steps + zero);
 }
 
+/* Two of them, where limits cut off more than an element's type does only if that is said. */
+static inline void luc_kept_int8(int32_t steps[2], int32_t zero, int32_t least, int32_t most, int32_t cuts)
+{
+#if LUC_DSP
+    int32_t first = luc_within_int8(luc_add_within(steps[0], zero));
+    int32_t second = luc_within_int8(luc_add_within(steps[1], zero));
+    if (cuts) {
+        first = first < least ? least : first > most ? most : first;
+        second = second < least ? least : second > most ? most : second;
+    }
+    steps[0] = first;
+    steps[1] = second;
+#else
+    (void)cuts;
+    steps[0] = luc_stored_int8(steps[0], zero, least, most);
+    steps[1] = luc_stored_int8(steps[1], zero, least, most);
+#endif
+}
+
+/* Whether limits cut off more than an element's type does. */
+static inline int32_t luc_cuts_int8(int32_t least, int32_t most)
+{
+    return most - least < 255;
+}
+
+static inline int32_t luc_cuts_int16(int32_t least, int32_t most)
+{
+    return most - least < 65535;
+}
+
 /* A layer's sum as steps of its result. */
 static inline int32_t luc_rescaled_int8(luc_bias_int8 sum, int32_t multiplier, int shift)
 {

@@ -99,8 +99,8 @@ static void luc_fully_connected_outputs_int8(const struct luc_fully_connected_in
     for (int32_t k = 0; k < op->rows; k++, x += op->inputs, y += op->outputs) {
         const int8_t *by = weights;
         int32_t total;
-        luc_spread_int8(x, 0, op->inputs, row);
-        total = luc_total_int8(row, op->inputs);
+        luc_spread_int8(x, 0, op->inputs, row, 1);
+        total = luc_total_int8(row, op->inputs, 1);
         for (int32_t o = first; o < end; o += 2, by += 2 * op->inputs) {
             luc_sum_int8 sums[2];
             int32_t other = o + 1 < end;
