@@ -132,21 +132,15 @@ export class GraphView {
     return Math.min(
       1.15,
       this.width / (width + 2 * MARGIN_AROUND),
-      (this.height - this.covered()) / (height + 2 * MARGIN_AROUND),
+      this.height / (height + 2 * MARGIN_AROUND),
     );
-  }
-
-  // Pixels at the bottom that the legend covers.
-  covered() {
-    const legend = this.element.querySelector(".legend");
-    return legend ? this.height - legend.offsetTop : 0;
   }
 
   fit() {
     const k = Math.max(this.fitScale(), SMALLEST);
     this.move({
       x: (this.width - k * this.scene.width) / 2,
-      y: (this.height - this.covered() - k * this.scene.height) / 2,
+      y: (this.height - k * this.scene.height) / 2,
       k,
     });
   }

@@ -32,7 +32,6 @@ class App {
     this.maps = this.views.map((view) => new Minimap(view));
     this.legend = h("div", { class: "legend", "aria-label": "Colours" });
     this.views.forEach((view, i) => view.element.append(this.caption(view, i)));
-    this.views[0].element.append(this.legend);
     this.build();
   }
 
@@ -42,11 +41,10 @@ class App {
 
   // ------------------------------------------------------------------ the frame of the page
   build() {
-    const panes = document.getElementById("panes");
-    replaceContent(
-      panes,
-      this.views.map((view) => view.element),
-    );
+    replaceContent(document.getElementById("panes"), [
+      h("div", { class: "side-by-side" }, ...this.views.map((view) => view.element)),
+      this.legend,
+    ]);
     replaceContent(document.getElementById("bar"), this.bar());
     document.title = this.doc.title;
     this.drawLegend();

@@ -171,7 +171,7 @@ function differenceEntry(app, difference) {
       ),
       h("span", { class: "faint right" }, changed),
     ),
-    h("p", { class: "name" }, h("bdi", {}, node.name)),
+    h("p", { class: "name", title: node.name }, h("bdi", {}, difference.name)),
     h("p", { class: "faint" }, [...difference.words, ...errors].join("; ")),
   );
 }

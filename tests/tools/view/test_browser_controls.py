@@ -199,6 +199,20 @@ def test_a_frame_shows_focus_for_keys_alone(resnet: Visit) -> None:
     assert page.evaluate(shown) == "solid"
 
 
+@pytest.mark.parametrize("width", [420, 1400])
+def test_the_legend_stands_below_the_graphs(
+    visit: Open, pages: View, digits: Digits, width: int
+) -> None:
+    here = visit(pages(digits.float_model, digits.quantized).as_uri())
+    here.page.set_viewport_size({"width": width, "height": 800})
+    here.settle()
+    legend = here.page.locator(".legend").bounding_box()
+    panes = [pane.bounding_box() for pane in here.page.locator(".pane").all()]
+    assert legend is not None
+    assert len(panes) == 2
+    assert all(pane and pane["y"] + pane["height"] <= legend["y"] for pane in panes)
+
+
 def test_the_legend_covers_nothing_of_a_whole_graph(
     visit: Open, pages: View, digits: Digits
 ) -> None:

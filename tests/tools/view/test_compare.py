@@ -42,6 +42,16 @@ def changed_bias(model: Model, by: float) -> None:
     value.set_data(old + np.float32(by))
 
 
+def test_differences_name_layers_as_reports_do() -> None:
+    first, second = network(), network()
+    for model in (first, second):
+        for op in model.graph.ops:
+            op.output.name = f"model/relu/Relu;model/{op.name}/MatMul;model/{op.name}/BiasAdd"
+    changed_bias(second, 1.0)
+    names = [difference["name"] for difference in compared(first, second)["differences"]]
+    assert names == ["fc1"]
+
+
 def test_the_same_model_has_no_differences() -> None:
     found = compared(network(), network())
     assert found["differences"] == []
