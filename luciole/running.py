@@ -45,6 +45,7 @@ class Interpreter(interpreter.Interpreter):
         num_threads: int = 1,
         loop_limit: int = DEFAULT_LOOP_LIMIT,
         graph: Graph | None = None,
+        compiled: bool = True,
     ) -> None:
         super().__init__(
             _model_of(model_path, model_content),
@@ -53,6 +54,7 @@ class Interpreter(interpreter.Interpreter):
             num_threads=num_threads,
             loop_limit=loop_limit,
             graph=graph,
+            compiled=compiled,
         )
 
 
@@ -73,6 +75,7 @@ def run(
     *,
     batch: int | None = None,
     num_threads: int = 1,
+    compiled: bool = True,
     track: Track = untracked,
 ) -> dict[str, Array]:
     """Run a model, or the parts of one (``split``, or the .json file that describes them), over
@@ -85,10 +88,11 @@ def run(
     by those. Results are what the tensors store: integers of quantized ones.
 
     ``batch`` records are run at once: as many as give the same results as one by one unless it is
-    said. Variables (an LSTM's state) start afresh for each batch. Raises InputError for data that
-    the model does not take, and LucioleError for names that no tensor has.
+    said. Unless kernels are to be ``compiled``, NumPy computes everything. Variables (an LSTM's
+    state) start afresh for each batch. Raises InputError for data that the model does not take, and
+    LucioleError for names that no tensor has.
     """
-    runner = _runner(opened(model), num_threads)
+    runner = _runner(opened(model), num_threads, compiled)
     graph = runner.graph
     records = records_of(graph, data)
     if batch is not None:
@@ -106,11 +110,11 @@ def opened(model: str | os.PathLike[str] | Model | Parts) -> Model | Parts:
     return Parts.load(model) if is_path and Path(model).suffix.lower() == ".json" else load(model)
 
 
-def _runner(model: Model | Parts, num_threads: int) -> Runs:
+def _runner(model: Model | Parts, num_threads: int, compiled: bool) -> Runs:
     """Make an interpreter of a model, or a chain of the parts of one."""
     if isinstance(model, Parts):
-        return model.chain(num_threads)
-    return Interpreter(model, num_threads=num_threads)
+        return model.chain(num_threads, compiled)
+    return Interpreter(model, num_threads=num_threads, compiled=compiled)
 
 
 def _asked(

@@ -121,9 +121,11 @@ class Parts:
         """Join the parts' ends, which refuses those that do not fit each other."""
         object.__setattr__(self, "graph", self.chain().graph)
 
-    def chain(self, num_threads: int = 1) -> Chain:
+    def chain(self, num_threads: int = 1, compiled: bool = True) -> Chain:
         """Make a chain of interpreters, which runs as one of the whole model does."""
-        return Chain(self.models, self.inputs, self.outputs, num_threads=num_threads)
+        return Chain(
+            self.models, self.inputs, self.outputs, num_threads=num_threads, compiled=compiled
+        )
 
     def save(self, path: Path_, *, source: str = "", extension: str = ".circle") -> list[Path]:
         """Write a description, a JSON file as ONE's circle-partitioner writes it, and beside it a

@@ -27,9 +27,12 @@ class Chain:
         outputs: Sequence[str],
         *,
         num_threads: int = 1,
+        compiled: bool = True,
     ) -> None:
         self.graph = _joined([model.graph for model in models], inputs, outputs)
-        self._interpreters = [Interpreter(model, num_threads=num_threads) for model in models]
+        self._interpreters = [
+            Interpreter(model, num_threads=num_threads, compiled=compiled) for model in models
+        ]
 
     def run(self, inputs: Mapping[str, Any] | Any) -> dict[str, Array]:
         """Run all models on arrays by input name (one array alone where there is one input); return

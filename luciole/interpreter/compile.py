@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from luciole.interpreter.calls import DEFAULT_LOOP_LIMIT, Caller
 from luciole.interpreter.contents import Contents, hold
@@ -36,12 +36,14 @@ def compile_graph(
     keep: bool = False,
     crew: Crew | None = None,
     caller: Caller | None = None,
+    compiled: bool = True,
 ) -> Plan:
     """Make the plan of a graph whose inputs have the given shapes.
 
     Tensors whose lifetimes do not meet share memory; with ``keep`` none do, so that all can be read
     after a run. Threads of a ``crew`` share the steps that can be shared. ``caller`` runs the
-    graphs that operators call and keeps variables; plans that share it share them.
+    graphs that operators call and keeps variables; plans that share it share them. Unless kernels
+    are to be ``compiled``, NumPy computes everything.
 
     Raises UnsupportedError and MemoryLimitError, GraphError for graphs that call themselves, and
     what ``settle`` raises.
@@ -49,7 +51,7 @@ def compile_graph(
     ops = [op for called in reachable(graph) for op in called.ops]
     _refuse_unsupported(ops)
     caller = Caller(DEFAULT_LOOP_LIMIT, memory_limit) if caller is None else caller
-    plan = _Compiler(caller, crew, memory_limit, keep).plan(graph, shapes, {})
+    plan = _Compiler(caller, crew, memory_limit, keep, compiled).plan(graph, shapes, {})
     if any(isinstance(op, While) for op in ops):
         plan.begin_with(caller.state.budget.begin)
     return plan
@@ -58,13 +60,15 @@ def compile_graph(
 @dataclass(frozen=True)
 class _Compiler:
     """Settings of plans: the caller of graphs, threads, bytes that may be taken, whether all
-    tensors can be read after a run, and in how many plans the next one stands.
+    tensors can be read after a run, whether kernels are compiled, and in how many plans the next
+    one stands.
     """
 
     caller: Caller
     crew: Crew | None
     memory_limit: int
     keep: bool
+    compiled: bool
     depth: int = 0
 
     def plan(
@@ -81,9 +85,9 @@ class _Compiler:
             layout = arena_layout(settled, self.memory_limit, self.keep, placed)
             held = hold(settled, layout, caller.meter, placed)
             left = self.memory_limit - settled.made_bytes - layout.size
-            called = _CalledGraphs(caller, crew, left)
+            called = _CalledGraphs(caller, crew, left, self.compiled)
             steps = with_compiled(
-                lambda: build(settled, layout, held, called.reference, called.loop)
+                lambda: build(settled, layout, held, called.reference, called.loop, self.compiled)
             )
             if any(step.context is not None for step in steps):
                 return StatefulPlan(
@@ -97,7 +101,7 @@ class _Compiler:
         begin = begin_of_tail(steps, held) if self.depth < DEEPEST else None
         if begin is None:
             return None
-        inner = _Compiler(self.caller, self.crew, left, True, self.depth + 1)
+        inner = replace(self, memory_limit=left, keep=True, depth=self.depth + 1)
 
         def plan_tail(graph: Graph, places: Mapping[Value, Array]) -> Plan:
             return inner.plan(graph, {v: v.dims for v in graph.inputs}, places)
@@ -118,6 +122,7 @@ class _CalledGraphs:
     caller: Caller
     crew: Crew | None
     left: int
+    compiled: bool
 
     def reference(self, op: Op) -> Reference:
         """Find an operator's kernel; one with state, or that calls graphs, is given both."""
@@ -154,7 +159,7 @@ class _CalledGraphs:
     def _plan_body(self, body: Graph) -> Plan | Declined:
         """Plan the graph that a loop repeats; Declined where threads share its work."""
         shapes = {value: value.dims for value in body.inputs}
-        plan = _Compiler(self.caller, None, self._left_now(), True).plan(body, shapes, {})
+        plan = _Compiler(self.caller, None, self._left_now(), True, True).plan(body, shapes, {})
         steps, crew = plan.compiled_steps() or (), self.crew
         if crew is not None and any(step.split and step.split(crew.threads) for step in steps):
             return Declined("threads share its work")
@@ -171,7 +176,8 @@ class _CalledGraphs:
                 f"graph {graph.name!r} takes {len(graph.inputs)} arguments, not {len(shapes)}"
             )
         argument_shapes = dict(zip(graph.inputs, shapes, strict=True))
-        return _Compiler(self.caller, self.crew, self._left_now(), False).plan(
+        left = self._left_now()
+        return _Compiler(self.caller, self.crew, left, False, self.compiled).plan(
             graph, argument_shapes, {}
         )
 

@@ -56,6 +56,10 @@ class Interpreter(Uncopied):
     meanwhile is refused with a BusyError. Interpreters of one model know nothing of each other. See
     docs/how-to/untrusted-files.md.
 
+    Unless kernels are to be ``compiled``, NumPy computes everything: slower by far, but a first
+    result of a network that nothing is cached of does not wait for a compiler. Only compiled
+    kernels share work among threads.
+
     Raises UnsupportedError, listing what is missing, when the model holds operators without a
     kernel, and MemoryLimitError when it asks for more than ``memory_limit`` bytes.
     """
@@ -69,13 +73,17 @@ class Interpreter(Uncopied):
         num_threads: int = 1,
         loop_limit: int = DEFAULT_LOOP_LIMIT,
         graph: Graph | None = None,
+        compiled: bool = True,
     ) -> None:
         expect(num_threads, (int, np.integer), "num_threads: a whole number")
         if num_threads < 1:
             raise InputError(f"num_threads is {num_threads}, it must be 1 or more")
         if num_threads > MOST_THREADS:
             raise InputError(f"num_threads is {num_threads}, this machine takes {MOST_THREADS}")
+        if num_threads > 1 and not compiled:
+            raise InputError(f"num_threads is {num_threads}: only compiled kernels share work")
         self.model = model
+        self._compiled = compiled
         self._memory_limit = memory_limit
         self._keep_always = keep_tensors
         self._crew = Crew(num_threads) if num_threads > 1 else None
@@ -129,7 +137,13 @@ class Interpreter(Uncopied):
             if self._caller.meter.taken > SLACK:
                 gc.collect()  # graphs are cycles: what those of former plans hold is found so
             plan = compile_graph(
-                self.graph, self._shapes, self._memory_limit, self._keep, self._crew, self._caller
+                self.graph,
+                self._shapes,
+                self._memory_limit,
+                self._keep,
+                self._crew,
+                self._caller,
+                self._compiled,
             )
             plan.reset_variables()
             self._plan, self._places = plan, lasting_arrays(plan, self.graph)

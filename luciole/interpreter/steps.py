@@ -107,6 +107,7 @@ class Run:
 
 R = TypeVar("R")
 
+NOT_ASKED = Declined("it was asked that nothing is compiled")
 OPEN = Declined("what a step of it hands on has another type or shape")
 
 BuildLoop = Callable[[While, Mapping[Value, Array]], NativeStep | Declined]
@@ -119,22 +120,24 @@ def build(
     contents: Contents,
     find: Callable[[Op], Reference],
     loop: BuildLoop,
+    compiled: bool = True,
 ) -> list[Step]:
-    """Build a step for each operator that is left: compiled where all its tensors have places and
-    there is a kernel for them, or ``loop`` makes one, else what ``find`` gives.
+    """Build a step for each operator that is left: compiled where that is asked for, all its
+    tensors have places and there is a kernel for them, or ``loop`` makes one, else what ``find``
+    gives.
 
     Raises ShapeError and ExecutionError as ``building.build_native`` does.
     """
     steps = [Step(op, settled.sources[op], find(op)) for op in settled.ops]
     with np.errstate(all="ignore"), side_by_side():
         for step in steps:
-            if find_stateful_native(step.op) is not None:
+            if compiled and find_stateful_native(step.op) is not None:
                 step.context = _context(step.op, contents)
                 continue
             shares = not layout.shared.keys().isdisjoint(step.op.results)
             step.nothing_to_do = shares and contents.placed.issuperset(step.op.results)
             if not step.nothing_to_do:
-                built = _native(step.op, contents, loop)
+                built = _native(step.op, contents, loop) if compiled else NOT_ASKED
                 step.native = built if isinstance(built, NativeStep) else None
                 step.reason = built.reason if isinstance(built, Declined) else ""
     return steps

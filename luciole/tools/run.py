@@ -61,6 +61,12 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole run") -> int
         metavar="N",
         help="run N records at once (default: as many as give what they give one by one)",
     )
+    parser.add_argument(
+        "--no-compile",
+        action="store_true",
+        help="let NumPy compute everything: a few records of a network that is run once are ready "
+        "before a compiler is",
+    )
     add_preprocess(parser)
     parser.add_argument("--limit", type=int, metavar="N", help="use the first N records")
     add_data_bounds(parser)
@@ -81,7 +87,14 @@ def _run(arguments: argparse.Namespace) -> int:
     model = opened(arguments.model)
     data = asked_data(arguments, model.graph, arguments.data, limit=arguments.limit)
     with console.tracked(arguments.json) as track:
-        results = run(model, data.records, arguments.output, batch=arguments.batch, track=track)
+        results = run(
+            model,
+            data.records,
+            arguments.output,
+            batch=arguments.batch,
+            compiled=not arguments.no_compile,
+            track=track,
+        )
     write_results(arguments.target, results)
     _print(arguments, results, data.count)
     return FINE
