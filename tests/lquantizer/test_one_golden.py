@@ -19,6 +19,7 @@ from luciole.interpreter.records import outputs_of
 from luciole.ir import Array, Graph, LucioleError, Model, TensorType, Value
 from luciole.ir.dtypes import array_type
 from luciole.ir.ops.activations import Logistic, Tanh
+from luciole.ir.ops.elementwise_binary import Mul
 from luciole.ir.ops.elementwise_unary import Floor
 from luciole.ir.ops.pad import PadV2
 from luciole.ir.ops.quantize import Quantize
@@ -231,6 +232,13 @@ def test_results_of_known_range_have_known_scales() -> None:
         assert (affine.scale[0], affine.zero_point[0]) == (np.float32(scale), point)
     wide = inside(one(chain(Softmax), scheme="int16").model, "y0")
     assert wide.scale[0] == np.float32(1 / 32767)
+
+
+def test_an_operator_that_reads_a_tensor_twice_has_one_quantize_of_it() -> None:
+    config = {"layers": [{"name": "y0", "dtype": "int16", "granularity": "channel"}]}
+    ops = one(chain(lambda value: Mul(value, value)), config=config).model.graph.ops
+    assert [op.kind for op in ops] == ["QUANTIZE", "MUL", "QUANTIZE"]
+    assert ops[1].operands == (ops[0].output, ops[0].output)
 
 
 def test_known_scales_go_forward_and_through_other_types() -> None:

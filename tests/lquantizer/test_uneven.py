@@ -143,3 +143,19 @@ def test_parts_of_what_a_normalization_gives_have_a_range_of_their_own() -> None
     assert any(v.dtype == TensorType.INT16 for v in result.model.graph.values)
     (real,), (got,) = (luciole.run(m, records).values() for m in (b.model, result.model))
     assert 10 * np.log10(np.mean(real**2) / np.mean((real - got) ** 2)) > 25
+
+
+@pytest.mark.parametrize(
+    "which", [{"operator": "SUB"}, {"name": "1/LayerNormalization_output_0/sub"}]
+)
+def test_a_rule_that_asks_for_bytes_inside_of_a_normalization_gets_them(
+    which: dict[str, str],
+) -> None:
+    model, x = from_torch("layernorm")
+    x = random(3, 60, *SHAPES["layernorm"])
+    config = {"layers": [{**which, "scheme": "int:w8a8"}]}
+    for rules, inside in ((None, TensorType.INT16), (config, TensorType.INT8)):
+        work = luciole.quantize(model, {"x": x}, scheme="int8", config=rules).model
+        ops = [op for op in work.graph.ops if not isinstance(op, Quantize | Dequantize)]
+        assert {op.output.dtype for op in ops if isinstance(op, Sub | Rsqrt)} == {inside}
+        assert decibels(answers(model, x), answers(work, x)) > 30

@@ -18,16 +18,22 @@ _FINER = SCHEMES[Integers(8, 16)]
 
 
 def with_finer_norms(
-    graph: Graph, integers: Mapping[Op, TensorType], ends: Container[Value]
+    graph: Graph,
+    integers: Mapping[Op, TensorType],
+    ends: Container[Value],
+    asked: Container[str] = (),
 ) -> dict[Op, TensorType]:
     """Return the types of operators on integers, INT16 for all of a normalization of INT8, but for
-    those without kernels for it, and those that give one of the ``ends``.
+    those without kernels for it, those that give one of the ``ends``, and those of which somebody
+    ``asked`` for bytes in one by its name.
     """
     types = dict(integers)
     blocks = [block for block in insides(graph) if len(block) > 1]
     intervals = intervals_of(graph) if blocks else {}
     for block in blocks:
         whole = block | set(_behind(block))
+        if any(op.name in asked for op in whole):
+            continue
         if all(types.get(op) == TensorType.INT8 for op in whole) and not any(
             _needs_bytes(op, intervals, ends) for op in whole
         ):

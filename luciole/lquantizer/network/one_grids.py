@@ -93,9 +93,12 @@ class OneGrids:
         dtype = self.kinds[op].dtype
         if not floats_of(op):
             return
+        turned: dict[Value, Value] = {}
         for slot, value in enumerate(op.operands):
             if value in self.tensors and self.tensors[value].dtype != dtype:
-                op.set_operand(slot, self.quantized(value, self.kinds[op], op))
+                if value not in turned:
+                    turned[value] = self.quantized(value, self.kinds[op], op)
+                op.set_operand(slot, turned[value])
 
     def quantized(self, value: Value, kind: Kind, before: Op | None) -> Value:
         """Append a QUANTIZE of a tensor, or insert it in front of an operator."""

@@ -114,6 +114,8 @@ class Known:
     batch: int | None = None
     cut: dict[str, Range] = field(default_factory=dict)
     """Ends of tensors that reach no further than their readers tell numbers apart, by name."""
+    asked: frozenset[str] = frozenset()
+    """Operators whose formats somebody chose by name."""
 
     def why_float(self, op: Op) -> str | None:
         """Return the reason why integers would ruin an operator's results, as ``kept_float`` found
@@ -138,7 +140,7 @@ class Known:
         """Round every tensor that operators on integers touch, and ``ends`` that are integers.
         Raises QuantizeError for an end of fewer or more bits than the operator beside it has.
         """
-        types = with_finer_norms(graph, types_of(schemes), ends)
+        types = with_finer_norms(graph, types_of(schemes), ends, self.asked)
         statistics = self.limits.seen_in(graph)
         grids = choose_grids(graph, types, self._reach(self.limits.choose), ends, trained.tensors)
         for value in ends:

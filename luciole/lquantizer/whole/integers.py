@@ -51,6 +51,7 @@ def quantize_uniform(
     track: Track | None = None,
     choices: Choices | None = None,
     known: Known | None = None,
+    asked: frozenset[str] = frozenset(),
 ) -> Result:
     """Quantize a float network to uniform integers; the given model stays as it is.
 
@@ -58,13 +59,14 @@ def quantize_uniform(
     leave tensors between operators float need none, nor do others whose ranges are all given and
     whose weights are rounded to the nearest. ``choices`` gives each operator of the network
     a scheme; without them the options do. ``known`` is of a network that was given to ``prepare``
-    already.
+    already. Operators whose formats rules have ``asked`` for by name get no finer ones.
 
     Raises QuantizeError for a network that is quantized already, for one without anything to
     quantize, and for data that cannot be used.
     """
     ready = known is not None
     known = known or known_of(options)
+    known.asked = asked
     needs_data = options.needs_data
     start = prepared(model, options, choices or _whole(model, options))
     work, options, schemes = start.work, start.options, start.schemes

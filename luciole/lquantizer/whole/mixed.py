@@ -62,12 +62,16 @@ def quantize_mixed(
         remove_dead(work.graph)
     config, chosen = fit.per_layer(), _chosen(fit, scheme, work.graph)
     if not _learns(config, chosen, work.graph):
-        return quantize_uniform(work, records, uniform, track, lambda g: _beside(g, chosen, fit))
+        asked = _asked(config, work.graph)
+        return quantize_uniform(
+            work, records, uniform, track, lambda g: _beside(g, chosen, fit), asked=asked
+        )
     if records is None:
         raise QuantizeError("levels are learned from data: give some")
     method = OutputAware(fit.seed)
     learned = quantize_records(work, records, method, _levels(config, chosen, work.graph), track)
-    return _with_integers(learned, records, fit, uniform, chosen, track)
+    asked = _asked(config, work.graph)
+    return _with_integers(learned, records, fit, uniform, chosen, track, asked)
 
 
 def with_integers(
@@ -79,7 +83,14 @@ def with_integers(
     """
     uniform = UniformOptions(seed=fit.seed)
     chosen = _chosen(fit, LEARNED, model.graph)
-    return _with_integers(learned, records, fit, uniform, chosen, track)
+    asked = _asked(fit.per_layer(), model.graph)
+    return _with_integers(learned, records, fit, uniform, chosen, track, asked)
+
+
+def _asked(config: Config, graph: Graph) -> frozenset[str]:
+    """List the operators that a rule of a config speaks of."""
+    known = among(config, graph)
+    return frozenset(op.name for op in graph.ops if known.names(op.name))
 
 
 def _chosen(fit: FitOptions, scheme: str, graph: Graph) -> dict[str, Chosen]:
@@ -115,6 +126,7 @@ def _with_integers(
     uniform: UniformOptions,
     chosen: Mapping[str, Chosen],
     track: Track | None,
+    asked: frozenset[str],
 ) -> Result:
     """Give the operators beside learned levels the formats ``chosen`` for them by name."""
 
@@ -123,7 +135,7 @@ def _with_integers(
 
     if not _has_any(learned.model, choices(learned.model.graph)):
         return learned
-    beside = quantize_uniform(learned.model, records, uniform, track, choices)
+    beside = quantize_uniform(learned.model, records, uniform, track, choices, asked=asked)
     report, graph = learned.report, beside.model.graph
     names = {v.name: note.original for v, note in equalized(graph).items()}
     done = {names.get(layer.name, layer.name): layer for layer in beside.report.layers}
