@@ -117,6 +117,11 @@ class Known:
     asked: frozenset[str] = frozenset()
     """Operators whose formats somebody chose by name."""
 
+    def obeying(self, asked: frozenset[str]) -> Known:
+        """Note the operators whose formats somebody chose by name, and return itself."""
+        self.asked = asked
+        return self
+
     def why_float(self, op: Op) -> str | None:
         """Return the reason why integers would ruin an operator's results, as ``kept_float`` found
         before; None where they would not.

@@ -65,16 +65,14 @@ def quantize_uniform(
     quantize, and for data that cannot be used.
     """
     ready = known is not None
-    known = known or known_of(options)
-    known.asked = asked
+    known = (known or known_of(options)).obeying(asked)
     needs_data = options.needs_data
     start = prepared(model, options, choices or _whole(model, options))
     work, options, schemes = start.work, start.options, start.schemes
     names = {op: op.name for graph in work.graphs for op in graph.ops}
     why, integers = reasons(work.graph, schemes), integers_of(schemes)
-    takes_data = bool(types_of(schemes))
     warnings = start.warnings(has_data=records is not None)
-    if takes_data and needs_data and records is None:
+    if types_of(schemes) and needs_data and records is None:
         raise QuantizeError(f"the scheme {options.scheme} learns from data: give some")
     if not ready:
         prepare(work, records, options, known, schemes)
@@ -98,7 +96,7 @@ def quantize_uniform(
     report.warnings += warnings
     report.rules = [] if options.per_operator is None else list(options.per_operator.report())
     report.tensors = known.tensors
-    report.floats = float_operators(work.graph, why) if takes_data else []
+    report.floats = float_operators(work.graph, why) if types_of(schemes) else []
     _leave_out_unused(work)
     ranges = known.limits.ranges() if integers else None
     return Result(work, report, walked.latents, {}, rounded, ranges, digests(records))
