@@ -22,13 +22,13 @@ from tests.kernels.arm_target import TRIPLE
 KERNELS = ROOT / "kernels"
 JIT = KERNELS / "jit"
 
-NEWEST, VNNI, V4, V3, I8MM, DOTPROD = CLASSES
+NEWEST, VNNI, V4, AVX_VNNI, V3, I8MM, DOTPROD = CLASSES
 
 PROCESSORS = {
     "ivybridge": None,
     "haswell": V3,
     "znver3": V3,
-    "alderlake": V3,
+    "alderlake": AVX_VNNI,
     "skylake-avx512": V4,
     "cascadelake": VNNI,
     "cooperlake": VNNI,
@@ -92,6 +92,11 @@ def test_gfni_counts_with_512_bits_alone() -> None:
     assert "gfni" in decisions(frozenset(["avx512f", "gfni"]), "znver4")
 
 
+def test_products_of_bytes_are_added_with_512_bits_where_they_can_be() -> None:
+    assert "avxvnni" in decisions(frozenset(["avx2", "avxvnni"]), "alderlake")
+    assert "avxvnni" not in decisions(frozenset(["avx512vnni", "avxvnni"]), "sapphirerapids")
+
+
 def test_a_question_refuses_what_decides_nothing() -> None:
     """Classes would not know of it."""
     with pytest.raises(KeyError, match="fma"):
@@ -105,5 +110,6 @@ def test_kernels_ask_for_nothing_else_of_a_processor() -> None:
         text = path.read_text()
         assert not re.search("get_host_cpu|NUMBA_CPU|LUCIOLE_CPU|cpuinfo", text), path
         asked = re.findall(r"from luciole.kernels.jit.processor import (.*)", text)
-        assert set(asked) <= {"has", "vector_registers"}, path
+        names = {name.strip() for line in asked for name in line.split(",")}
+        assert names <= {"has", "vector_registers", "adds_four_products"}, path
         assert "jit.processor" not in text or asked, path

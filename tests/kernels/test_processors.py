@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,14 +13,17 @@ import pytest
 
 from luciole.ir import Array
 from luciole.ir.ops.elementwise_unary import Exp
+from luciole.kernels.jit.choice import parsed, told
+from luciole.kernels.jit.processor import has
 from tests.support import one_op, run_native
 
 PROGRAM = """
 import sys
 import numpy as np
+from luciole.kernels.jit import processor
+{pretend}
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
-from luciole.kernels.jit.processor import features, vector_registers
 from tests.kernels.test_processors import powers
 from tests.ops.int8_support import INT16, SAMPLES, layer
 from tests.ops.test_conv_2d import check_hybrid
@@ -27,16 +31,15 @@ from tests.ops.test_hybrid import check_sample
 from tests.ops.test_int8_layers_native import check
 from tests.support import one_op, run_native, run_reference
 
-assert vector_registers() == 8
-assert "avx2" in features()
-assert "avx512f" not in features()
+assert processor.vector_registers() == 8
+assert processor.has("avx2") and not processor.has("avx512f")
 rng = np.random.default_rng(0)
 for cls, shape, filter in (
     (Conv2D, (1, 7, 9, 5), (21, 3, 3, 5)),
     (DepthwiseConv2D, (1, 7, 9, 21), (1, 3, 3, 21)),
 ):
     arrays = [rng.normal(size=s).astype(np.float32) for s in (shape, filter, (21,))]
-    options = {"stride_h": 1, "stride_w": 1}
+    options = dict(stride_h=1, stride_w=1)
     (want,) = run_reference(cls, arrays, (1, 2), **options)
     got = run_native(one_op(cls, arrays, (1, 2), **options), arrays[0])
     np.testing.assert_allclose(got, want, rtol=0, atol=1e-5 * np.abs(want).max())
@@ -56,21 +59,71 @@ def powers() -> Array:
     return run_native(one_op(Exp, [x]), x)
 
 
-@pytest.mark.parametrize("name", ["x86-64-v3"])
-def test_an_older_processor_gives_the_same(name: str, tmp_path: Path) -> None:
+AVX_VNNI = """
+processor._own_decisions = lambda: frozenset(["avx2", "avxvnni"])
+"""
+"""Kernels for ``vpdpbusd`` on 256 bits, which LLVM writes with AVX-512 as well."""
+
+
+def test_an_older_processor_gives_the_same(tmp_path: Path) -> None:
     """To the last bit where the same is computed in another way."""
-    environment = {**os.environ, "LUCIOLE_CPU": name}
+    gives_the_same(tmp_path, "", {"LUCIOLE_CPU": "x86-64-v3"})
+
+
+def test_a_processor_with_vnni_on_256_bits_gives_the_same(tmp_path: Path) -> None:
+    if not has("avx512vnni"):
+        pytest.skip("needs VNNI")
+    more = "+avx512f,+avx512bw,+avx512vl,+avx512vnni"
+    name, features = told(*parsed("x86-64-v3"))
+    chosen = {"NUMBA_CPU_NAME": name, "NUMBA_CPU_FEATURES": f"{features},{more}"}
+    gives_the_same(tmp_path, AVX_VNNI, {**chosen, "LUCIOLE_CACHE": str(tmp_path / "cache")})
+
+
+def gives_the_same(tmp_path: Path, pretend: str, chosen: dict[str, str]) -> None:
+    """Check layers and e^x in a process with another processor."""
     path = tmp_path / "powers.npy"
     root = Path(__file__).parents[2]
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(path)],
+        [sys.executable, "-c", PROGRAM.format(pretend=pretend), str(path)],
         cwd=root,
-        env=environment,
+        env={**os.environ, **chosen},
         capture_output=True,
         text=True,
     )
     assert done.returncode == 0, done.stderr
     np.testing.assert_array_equal(np.load(path), powers())
+
+
+CLIENT = """
+import sys
+from pathlib import Path
+from luciole.kernels.layers.int8.dot_tiles import float_windows
+
+name, code = float_windows(2, 2, 0, 1).compile()
+Path(sys.argv[1]).write_bytes(code)
+"""
+"""A tile of products of bytes."""
+
+
+@pytest.mark.parametrize(("more", "added"), [("", False), (",+avxvnni", True)])
+def test_vnni_on_256_bits_adds_four_products_at_once(
+    more: str, added: bool, tmp_path: Path
+) -> None:
+    if os.uname().machine != "x86_64" or not shutil.which("objdump"):
+        pytest.skip("needs objdump for x86-64")
+    name, features = told(*parsed("x86-64-v3"))
+    chosen = {"NUMBA_CPU_NAME": name, "NUMBA_CPU_FEATURES": f"{features}{more}"}
+    command = [sys.executable, "-c", CLIENT, str(tmp_path / "tile.o")]
+    done = subprocess.run(
+        command, env={**os.environ, **chosen}, capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    shown = subprocess.run(
+        ["objdump", "-d", str(tmp_path / "tile.o")], capture_output=True, text=True, check=True
+    ).stdout
+    assert ("vpdpbusd" in shown) == added
+    assert ("vpmaddwd" in shown) == (not added)
+    assert "zmm" not in shown
 
 
 NEWER = """

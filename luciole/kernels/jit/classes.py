@@ -16,12 +16,14 @@ CLASSES = (
     "x86-64-v4,+avx512vbmi,+avx512vbmi2,+avx512vnni,+avx512bitalg,+avx512vpopcntdq,+gfni",
     "x86-64-v4,+avx512vnni",
     "x86-64-v4",
+    "x86-64-v3,+avxvnni",
     "x86-64-v3",
     "armv8-a,+dotprod,+i8mm",
     "armv8-a,+dotprod",
 )
 """Values of LUCIOLE_CPU, one for each class: Intel since Ice Lake and Zen 4; Cascade Lake; Skylake
-with AVX-512; all others with AVX2; Neoverse V1; Cortex-A55 and A76, Neoverse N1 and others.
+with AVX-512; Alder Lake and later ones without AVX-512; all others with AVX2; Neoverse V1;
+Cortex-A55 and A76, Neoverse N1 and others.
 """
 
 

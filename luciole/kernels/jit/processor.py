@@ -15,7 +15,7 @@ choose()
 DECISIVE = frozenset(
     {
         *("avx2", "avx512f", "avx512bw", "avx512vbmi", "avx512vbmi2", "avx512vnni"),
-        *("avx512vpopcntdq", "gfni", "dotprod", "i8mm", "znver5"),
+        *("avx512vpopcntdq", "avxvnni", "gfni", "dotprod", "i8mm", "znver5"),
     }
 )
 """What kernels and their plans depend on, beside what LLVM itself makes of a processor: extensions,
@@ -39,10 +39,10 @@ def features() -> frozenset[str]:
 
 def decisions(features: frozenset[str], processor: str) -> frozenset[str]:
     """Return which of ``DECISIVE`` hold for a processor of LLVM's name and features. GFNI is used
-    on 512 bits alone.
+    on 512 bits alone, AVX-VNNI where there is no VNNI on 512 bits.
     """
-    wide = "avx512f" in features
-    return frozenset(f for f in DECISIVE & (features | {processor}) if wide or f != "gfni")
+    used = {"gfni": "avx512f" in features, "avxvnni": "avx512vnni" not in features}
+    return frozenset(f for f in DECISIVE & (features | {processor}) if used.get(f, True))
 
 
 @functools.cache
@@ -58,6 +58,11 @@ def has(*names: str) -> bool:
     if not DECISIVE.issuperset(names):
         raise KeyError(*names)
     return _own_decisions().issuperset(names)
+
+
+def adds_four_products() -> bool:
+    """Return whether an x86-64 machine has ``vpdpbusd``, on 512 bits or on 256."""
+    return has("avx512vnni") or has("avxvnni")
 
 
 def vector_registers() -> int:

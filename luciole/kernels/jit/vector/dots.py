@@ -22,11 +22,11 @@ from luciole.kernels.jit.emits import (
     Value,
     emits,
 )
-from luciole.kernels.jit.processor import has
+from luciole.kernels.jit.processor import adds_four_products, has
 from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vector.masked import lanes_before, load_first_bytes, store_first_bytes
 from luciole.kernels.jit.vector.pixels import Places, add_words, behind, repeated
-from luciole.kernels.jit.vector.shorts import with_pairs
+from luciole.kernels.jit.vector.shorts import with_pairs, with_vnni
 from luciole.kernels.jit.vector.vectors import (
     BYTES,
     FLOATS,
@@ -41,7 +41,6 @@ from luciole.kernels.jit.vector.vectors import (
     by_halves,
     gather,
     load,
-    of_llvm,
     splat,
     store,
     wide_shuffle,
@@ -118,7 +117,7 @@ def add_line_dots(
     return gather(builder, sums)
 
 
-PAIRS = has("avx2") and not has("avx512vnni")
+PAIRS = has("avx2") and not adds_four_products()
 """Whether products are added in pairs, of which 16 bit weights are made on the way."""
 
 PAIRED_VECTORS = 5
@@ -150,7 +149,7 @@ def add_centred_dots(
 
 def _adding() -> Callable[[Builder, Value, Value, Value], Value]:
     """Return the function that adds four products to each lane on this machine."""
-    if has("avx512vnni"):
+    if adds_four_products():
         return _with_vnni
     if has("i8mm"):
         return _with_usdot
@@ -161,7 +160,7 @@ def _adding() -> Callable[[Builder, Value, Value, Value], Value]:
 
 def _with_vnni(builder: Builder, sums: Value, unsigned: Value, signed: Value) -> Value:
     """Add to sums of int32 four products in each lane: ``vpdpbusd``."""
-    return of_llvm(builder, "llvm.x86.avx512.vpdpbusd.512", sums, unsigned, signed)
+    return with_vnni(builder, "vpdpbusd", sums, unsigned, signed)
 
 
 def _with_usdot(builder: Builder, sums: Value, unsigned: Value, signed: Value) -> Value:

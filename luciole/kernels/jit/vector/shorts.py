@@ -10,7 +10,7 @@ from llvmlite import ir
 from numba.core import cgutils
 
 from luciole.kernels.jit.emits import Address, Builder, Int64, Literal, Value, emits, types
-from luciole.kernels.jit.processor import has
+from luciole.kernels.jit.processor import adds_four_products, has
 from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vector.bytes import Vector
 from luciole.kernels.jit.vector.fixed_point import exactly_rounded, long_products, upper_halves
@@ -72,8 +72,8 @@ def with_pairs(builder: Builder, sums: Value, x: Value, weights: Value) -> Value
     """Add to sums of int32 the products of two int16 in each lane: ``vpmaddwd``, or ``vpdpwssd``
     where the machine has it.
     """
-    if has("avx512vnni"):
-        return of_llvm(builder, "llvm.x86.avx512.vpdpwssd.512", sums, x, weights)
+    if adds_four_products():
+        return with_vnni(builder, "vpdpwssd", sums, x, weights)
     if has("avx512bw"):
         return builder.add(sums, _pair_sums(builder, x, weights, "avx512.pmaddw.d.512"))
     if has("avx2"):
@@ -86,6 +86,15 @@ def with_pairs(builder: Builder, sums: Value, x: Value, weights: Value) -> Value
     low = [builder.ashr(builder.shl(v, up), up) for v in (x, weights)]
     high = [builder.ashr(v, up) for v in (x, weights)]
     return builder.add(builder.add(sums, builder.mul(*low)), builder.mul(*high))
+
+
+def with_vnni(builder: Builder, name: str, sums: Value, x: Value, weights: Value) -> Value:
+    """Add products to sums of int32 by an instruction of VNNI, on 512 bits or on both halves."""
+    if has("avx512vnni"):
+        return of_llvm(builder, f"llvm.x86.avx512.{name}.512", sums, x, weights)
+    halves = ([_part(builder, v, k) for v in (sums, x, weights)] for k in (0, 1))
+    low, high = (of_llvm(builder, f"llvm.x86.avx512.{name}.256", *half) for half in halves)
+    return wide_shuffle(builder, low, high, list(range(LANES)))
 
 
 def _part(builder: Builder, value: Value, half: int) -> Value:

@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba.core import cgutils
 
 from luciole.kernels.jit.emits import Address, Builder, Form, Int64, Value, emits
-from luciole.kernels.jit.processor import has
+from luciole.kernels.jit.processor import adds_four_products, has
 from luciole.kernels.jit.vector.pixels import Places, add_words
 from luciole.kernels.jit.vector.vectors import (
     I16,
@@ -37,7 +37,7 @@ ONES = ir.Constant(ir.VectorType(I16, LANES), [1] * LANES)
 
 def adds_small_dots() -> bool:
     """Return whether the machine has the instruction, and none that does all at once."""
-    return has("avx2") and not has("avx512vnni")
+    return has("avx2") and not adds_four_products()
 
 
 @emits
