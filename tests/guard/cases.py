@@ -1,6 +1,6 @@
-"""Cases of a guarded process: every compiled kernel in turn, on odd extents.
+"""Cases of guarded memory: every compiled kernel in turn, on odd extents, at both ends of arrays.
 
-Every other case goes past the first wall: the builder is given an array of another extent than the
+Half of the cases go past the first wall: the builder is given an array of another extent than the
 operator's rules ask for. It may refuse; what it builds must stay inside all the same.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from luciole.ir import Array, Model, Op, Value
 from luciole.ir.fields import INDEX
 from luciole.kernels import batch_matmul, jit
 from luciole.kernels.core import registry
-from luciole.kernels.core.allocation import placed
+from luciole.kernels.core.allocation import placed, use
 from luciole.kernels.core.contract import Context, NativeStep, Signature
 from luciole.kernels.elements import strided
 from luciole.kernels.layers.geometry import sequence
@@ -28,13 +28,16 @@ from luciole.kernels.layers.levels import counting
 from tests.fuzz.compiled import Compared
 from tests.fuzz.models import alone
 from tests.fuzz.programs import BrokenPromiseError
+from tests.guard.memory import ENDS, Guard
 from tests.guard.quantized import quantized
 from tests.guard.recurrent import recurrent
 from tests.guard.sizes import ODD, OddSizes
 from tests.native_support import in_turn
 
-PER_MODEL = 2
-"""One worker has both cases of a kernel: two would compile it at the same time."""
+PER_MODEL = 4
+"""One worker has all cases of a kernel, as it is and cut at each end: two would compile it at the
+same time.
+"""
 SECONDS = 120.0
 """For one case, whose kernels may have to be compiled."""
 
@@ -66,12 +69,15 @@ def name_of(kind: Kind) -> str:
 
 @dataclass(frozen=True)
 class Case:
-    """A model of one operator that runs compiled, and whether the builder is lied to."""
+    """A model of one operator that runs compiled, whether the builder is lied to, and the end of
+    arrays at which a guard stands.
+    """
 
     number: int
     name: str
     model: Model
     is_cut: bool
+    end: str
 
     @property
     def what(self) -> str:
@@ -79,18 +85,27 @@ class Case:
         op = self.model.graph.ops[0]
         values = [v for v in (*op.operands, *op.results) if v is not None]
         shapes = ", ".join(f"{v.name} {v.dtype.name} {list(v.dims)}" for v in values)
-        return f"{'cut ' if self.is_cut else ''}{self.name}: {shapes}; {op.attributes()}"
+        name = f"{'cut ' if self.is_cut else ''}{self.name}, guarded {self.end}"
+        return f"{name}: {shapes}; {op.attributes()}"
 
 
 def make(seed: int, number: int) -> Case:
-    """The case of that number: kernels in turn, each once as it is and once cut."""
-    kind = kinds()[number // 2 % len(kinds())]
-    rng = np.random.default_rng([seed, 0, number])
+    """The case of that number: kernels in turn, each as it is and cut, at both ends."""
+    block, place = divmod(number, PER_MODEL)
+    name = name_of(kinds()[block % len(kinds())])
+    return Case(number, name, _model(seed, block), place >= len(ENDS), ENDS[place % len(ENDS)])
+
+
+@lru_cache(maxsize=1)
+def _model(seed: int, block: int) -> Model:
+    """The model of so many cases."""
+    kind = kinds()[block % len(kinds())]
+    rng = np.random.default_rng([seed, 0, block])
     for _ in range(TRIES):
         by_hand = recurrent(*kind, rng) or quantized(*kind, rng)
         model, is_sound = (by_hand, True) if by_hand else alone(*kind, OddSizes(rng))
         if is_sound and _native(model) is not None:
-            return Case(number, name_of(kind), model, bool(number % 2))
+            return model
     raise BrokenPromiseError(f"no model of {name_of(kind)} runs compiled")
 
 
@@ -110,11 +125,15 @@ def _native(model: Model) -> NativeStep | None:
 
 
 def run(case: Case, seed: int) -> str:
-    """Run a case; returns how it ended: with a space and the kernel's name behind it."""
-    rng = np.random.default_rng([seed, 1, case.number])
-    with _sharing_everything() if rng.random() < 0.5 else nullcontext():
-        end = _run_cut(case.model, rng) if case.is_cut else _run(case.model, rng)
-    return f"{end} {case.name}"
+    """Run a case; returns how it ended, with the guard's end and the kernel's name behind it."""
+    rng = np.random.default_rng([seed, 1, case.number // len(ENDS)])
+    before = use(Guard(case.end))
+    try:
+        with _sharing_everything() if rng.random() < 0.5 else nullcontext():
+            how = _run_cut(case.model, rng) if case.is_cut else _run(case.model, rng)
+    finally:
+        use(before)
+    return f"{how} {case.end} {case.name}"
 
 
 @contextmanager
