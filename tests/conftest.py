@@ -28,6 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    gc.disable()  # until all tests are collected, which live as long as the process
     end = config.getoption("--guard")
     if end is not None:
         watch(end)
@@ -35,6 +36,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_finish() -> None:
     """Have the collector look through what tests make, not again and again through all tests."""
+    gc.enable()
+    _keep()
+
+
+@pytest.hookimpl(trylast=True)  # behind what modules' fixtures take down
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Nor through what the tests of a file left: modules such as TensorFlow's, compiled kernels."""
+    if nextitem is None or nextitem.path != item.path:
+        _keep()
+
+
+def _keep() -> None:
     gc.collect()
     gc.freeze()
 
