@@ -5,6 +5,7 @@ and what quantizers make of that.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -156,17 +157,22 @@ def answers(model: Model, x: Array) -> Array:
     return np.concatenate([next(iter(run.values())) for run in runs])
 
 
+@cache
+def quantized_attention(spared: str) -> luciole.Result:
+    choices: dict[str, Any] = {"encode_bits": 4, "spared": spared}
+    return luciole.quantize(attention(), random(1, 60, 6, 16), **choices)
+
+
 @pytest.mark.parametrize("spared", ["float", "dynamic", "int8", "int16x8"])
 def test_products_of_attention_become_what_spared_says(spared: str) -> None:
     model, x = attention(), random(1, 60, 6, 16)
-    choices: dict[str, Any] = {"encode_bits": 4, "spared": spared}
-    result = luciole.quantize(model, x, **choices)
+    result = quantized_attention(spared)
     are_integers = spared in ("int8", "int16x8")
     assert of_products(result.model) == [{are_integers}] * 2
     left = [name for names in result.report.left_alone().values() for name in names]
     assert len(left) == (0 if are_integers else 2)
     wanted, found = answers(model, x), answers(result.model, x)
-    floats = answers(luciole.quantize(model, x, encode_bits=4, spared="float").model, x)
+    floats = answers(quantized_attention("float").model, x)
     error = np.square(found - wanted).mean()
     assert error < 1.2 * np.square(floats - wanted).mean()
 

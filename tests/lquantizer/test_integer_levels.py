@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -31,8 +32,14 @@ from tests.networks import network, random
 
 
 def made(scheme: str, **choices: Any) -> Model:
+    """A copy of what is made once for all tests."""
+    return _made(scheme, json.dumps(choices)).clone()
+
+
+@cache
+def _made(scheme: str, choices: str) -> Model:
     model = images()
-    return luciole.quantize(model, records(model), scheme=scheme, **choices).model
+    return luciole.quantize(model, records(model), scheme=scheme, **json.loads(choices)).model
 
 
 EVERY = {"config": {"scheme": "int:w2a8"}}
@@ -119,8 +126,7 @@ def test_more_bits_are_closer() -> None:
     x = records(model, 64, seed=8)
 
     def error(scheme: str) -> float:
-        result = luciole.quantize(model, records(model), scheme=scheme)
-        pairs = [(luciole.Interpreter(m)) for m in (model, result.model)]
+        pairs = [(luciole.Interpreter(m)) for m in (model, made(scheme))]
         rows = [{"x": one[None]} for one in x["x"]]
         ours, other = (
             np.concatenate([next(iter(i.run(row).values())) for row in rows]) for i in pairs

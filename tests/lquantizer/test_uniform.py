@@ -4,6 +4,7 @@ tensor, and close to the float network.
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,16 @@ from tests.networks import network, random
 STATIC = ["int8", "uint8", "w4a8", "int16x8"]
 
 
+def quantized_images(scheme: str) -> Model:
+    """A copy of the network of images in a scheme, which is made once for all tests."""
+    return _quantized_images(scheme).clone()
+
+
+@cache
+def _quantized_images(scheme: str) -> Model:
+    return quantized(images(), scheme=scheme)
+
+
 @pytest.mark.parametrize(("size", "wanted"), [(3, "INT8"), (1, "INT4")])
 def test_small_depthwise_layers_keep_8_bits(size: int, wanted: str) -> None:
     """Those that hold up to 2 % of the weights, between layers of 4."""
@@ -58,9 +69,8 @@ def test_small_depthwise_layers_keep_8_bits(size: int, wanted: str) -> None:
 
 @pytest.mark.parametrize("scheme", STATIC)
 def test_every_integer_is_that_of_litert(scheme: str, tmp_path: Path) -> None:
-    model = images()
     path = tmp_path / "q.tflite"
-    made = quantized(model, scheme=scheme)
+    made = quantized_images(scheme)
     for op in made.graph.ops:  # LiteRT's reference resolver stops there
         op.version = min(op.version, 6) if isinstance(op, DepthwiseConv2D) else op.version
     luciole.save(made, path)
@@ -113,13 +123,13 @@ def test_litert_runs_every_scheme_with_its_default_kernels(scheme: str) -> None:
 def test_answers_stay_close_to_the_float_network(scheme: str, most: float) -> None:
     model = images()
     x = records(model, 8, seed=77)
-    difference = np.abs(answers(quantized(model, scheme=scheme), x) - answers(model, x))
+    difference = np.abs(answers(quantized_images(scheme), x) - answers(model, x))
     assert difference.max() < most
 
 
 @pytest.mark.parametrize("scheme", STATIC)
 def test_nothing_computes_with_floats_that_need_not(scheme: str) -> None:
-    model = quantized(images(), scheme=scheme)
+    model = quantized_images(scheme)
     kinds = [
         type(op) for op in model.graph.ops if any(is_float(v) for v in (*op.operands, *op.results))
     ]
@@ -136,7 +146,7 @@ def test_an_operator_without_integers_stays_float_and_is_listed() -> None:
 
 
 def test_results_of_joined_and_moved_tensors_have_one_scale() -> None:
-    graph = quantized(images(), scheme="int8").graph
+    graph = quantized_images("int8").graph
     (join,) = [op for op in graph.ops if isinstance(op, Concatenation)]
     grids = [Affine.of(v, "it") for v in (*join.operands, join.output) if v is not None]
     assert all(grids[0].same_numbers(other) for other in grids)
@@ -191,7 +201,7 @@ def test_other_averages_keep_the_scale_of_what_they_read(given: dict[str, Any]) 
 
 
 def test_fixed_scales_are_those_of_the_specification() -> None:
-    graph = quantized(images(), scheme="int8").graph
+    graph = quantized_images("int8").graph
     fixed = {Softmax: (1 / 256, -128), Logistic: (1 / 256, -128), Tanh: (1 / 128, 0)}
     found = {type(op): op.output for op in graph.ops if type(op) in fixed}
     for kind, value in found.items():
@@ -244,11 +254,13 @@ def test_more_bits_are_closer_and_channels_are_closer_than_tensors() -> None:
     x = records(model, 8, seed=77)
     wanted = answers(model, x)
 
-    def error(**choices: Any) -> float:
-        return float(np.square(answers(quantized(model, **choices), x) - wanted).mean())
+    def error(made: Model) -> float:
+        return float(np.square(answers(made, x) - wanted).mean())
 
-    assert error(scheme="int16x8") < error(scheme="int8") < error(scheme="w4a8")
-    assert error(scheme="w4a8") < error(scheme="w4a8", rounding="nearest", ranges="min_max")
+    errors = [error(quantized_images(scheme)) for scheme in ("int16x8", "int8", "w4a8")]
+    assert errors[0] < errors[1] < errors[2]
+    plain = quantized(model, scheme="w4a8", rounding="nearest", ranges="min_max")
+    assert errors[2] < error(plain)
 
 
 @pytest.mark.parametrize(
@@ -305,7 +317,7 @@ def test_not_a_number_is_refused() -> None:
 def test_weights_of_integers_are_taken_for_the_numbers_they_stand_for() -> None:
     """A file of integer weights under float inputs is float from outside."""
     model = images()
-    once = quantized(model, scheme="dynamic")
+    once = quantized_images("dynamic")
     twice = luciole.quantize(once, records(once), scheme="int8").model
     assert not any(is_float(v) and is_affine(v) for v in twice.graph.values)
     x = records(model, 8, seed=77)
