@@ -18,9 +18,9 @@ from tests.fuzz.models import kinds, random_model
 from tests.fuzz.programs import BrokenPromiseError
 from tests.guard.memory import ENDS
 
-CASES = 2400
-REWRITTEN = 1200
-GUARDED = 480
+CASES = 1200
+REWRITTEN = 600
+GUARDED = 320
 SEED = 1
 WITH_INDICES = sorted(
     {
@@ -37,7 +37,7 @@ def test_random_and_damaged_models_are_refused_or_run() -> None:
     result = parent.fuzz(parent.Work(SEED), 0, CASES)
     assert [f"--only {f['case']}: {f['what']}: {f['said']}" for f in result.findings] == []
     assert sum(result.ends.values()) == CASES
-    assert min(result.ends["ran"], result.ends["FormatError"], result.ends["ShapeError"]) > 100
+    assert min(result.ends[end] for end in ("ran", "FormatError", "ShapeError")) > CASES / 24
 
 
 @pytest.mark.parametrize("end", ENDS)
@@ -46,12 +46,12 @@ def test_random_and_damaged_models_touch_nothing_outside_of_arrays(end: str) -> 
     result = parent.fuzz(parent.Work(SEED, guard=end), CASES, CASES + GUARDED)
     assert [f"--only {f['case']}: {f['what']}: {f['said']}" for f in result.findings] == []
     assert sum(result.ends.values()) == GUARDED
-    assert result.ends["ran"] > 100
+    assert result.ends["ran"] > GUARDED / 5
 
 
 @pytest.mark.parametrize(
     ("subject", "cases"),
-    [("npz", 200), ("hdf5", 100), ("lists", 300), ("keras", 100), ("recipes", 600), ("onnx", 300)],
+    [("npz", 100), ("hdf5", 40), ("lists", 150), ("keras", 50), ("recipes", 300), ("onnx", 150)],
 )
 def test_damaged_data_are_refused_or_read_within_bounds(subject: str, cases: int) -> None:
     result = parent.fuzz(parent.Work(SEED, subjects.subject(subject)), 0, cases)
@@ -65,7 +65,7 @@ def test_random_and_damaged_models_are_refused_or_rewritten() -> None:
     result = parent.fuzz(parent.Work(SEED, subjects.subject("rewrite")), 0, REWRITTEN)
     assert [f"--only {f['case']}: {f['what']}: {f['said']}" for f in result.findings] == []
     assert sum(result.ends.values()) == REWRITTEN
-    assert min(result.ends["done"], result.ends["QuantizeError"]) > 100
+    assert min(result.ends["done"], result.ends["QuantizeError"]) > REWRITTEN / 12
 
 
 def test_a_data_case_is_the_same_every_time() -> None:
