@@ -56,11 +56,12 @@ class Made:
         self.end = self.graph.ops[-1].results[0]
 
 
-def unfolded() -> Model:
-    """conv, depthwise (both normalized), average pool, dense, softmax."""
+def unfolded(depthwise: bool = True) -> Model:
+    """conv, depthwise where wanted (both normalized), average pool, dense, softmax."""
     made = Made()
     made.normalized(Conv2D, "conv")
-    made.normalized(DepthwiseConv2D, "depthwise")
+    if depthwise:
+        made.normalized(DepthwiseConv2D, "depthwise")
     pool = AveragePool2D(made.end)
     pool.stride_h = pool.stride_w = pool.filter_height = pool.filter_width = SIDE
     made.append(pool, "pool")

@@ -39,7 +39,7 @@ from tests.ops.control_flow_support import X, branches, growing
 from tests.round_trip_support import imported
 from tests.support import data_path
 
-DEEP = 10_000
+DEEP = 4_000
 
 
 def pickled(model: Any) -> Any:

@@ -23,7 +23,7 @@ from luciole.ir.findings import Severity
 from tests.tools.running import call, spawn
 
 RNG = np.random.default_rng(3)
-TIME, INPUTS = 6, 5
+TIME, INPUTS = 4, 5
 Layers = Callable[[Any], list[Any]]
 
 RECURRENT: dict[str, Layers] = {
@@ -214,7 +214,8 @@ def test_layers_of_a_file_are_unrolled_and_can_be_quantized(
     np.testing.assert_allclose(found, model(x[:1]).numpy(), rtol=0, atol=1e-5)
     result = luciole.quantize(imported, x, encode_bits=2)
     assert any(op.kind == "LQ_FULLY_CONNECTED" for op in result.model.graph.ops)
-    assert luciole.finetune(result, imported, x, epochs=1).trained
+    if name == "sequences":  # which has the operators of the others
+        assert luciole.finetune(result, imported, x, epochs=1).trained
 
 
 def test_what_has_no_loops_of_keras_is_not_unrolled(keras: Any, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def main(folder: str, evaluations: str, workers: str, address: str = "", patienc
         cluster=address or None,
     )
     try:
-        luciole.search(network((40, 32, 16, 16, 4)), random(1, 60, 40), Path(folder), options)
+        luciole.search(network((24, 20, 16, 16, 4)), random(1, 40, 24), Path(folder), options)
     except QuantizeError as error:
         print(error, file=sys.stderr)
         return 1

@@ -18,8 +18,8 @@ import pytest
 pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parents[3]
-EVALUATIONS = 20
-MIDDLE = 8
+EVALUATIONS = 13
+MIDDLE = 5
 """Evaluations that are done when something is killed."""
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE)}
 

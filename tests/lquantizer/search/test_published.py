@@ -44,7 +44,7 @@ from tests.networks import network, random, two_outputs
 from tests.norm_support import images, unfolded
 
 X = images(1, 90)
-SMALL = SeedOptions(generations=1, parents=4, offspring=4, partial=1, final=1, judges=30, files=2)
+SMALL = SeedOptions(generations=1, parents=2, offspring=2, partial=1, final=1, judges=30, files=2)
 
 
 # -------------------------------------------------------------------------- the thesis's numbers
@@ -176,9 +176,16 @@ def test_a_network_without_layers_is_refused() -> None:
 
 
 # ------------------------------------------------------------------------------------- a whole run
+def small() -> Model:
+    """One convolution, normalized, and a dense layer: what depthwise ones become is trained in
+    tests/lquantizer/training/test_narrow.py.
+    """
+    return unfolded(depthwise=False)
+
+
 def searched(folder: Path, how: SeedOptions, labels: object = None) -> SearchResult:
     given: Any = labels
-    return luciole.search(unfolded(), X, folder, how, labels=given, say=lambda line: None)
+    return luciole.search(small(), X, folder, how, labels=given, say=lambda line: None)
 
 
 @pytest.fixture(scope="module")
@@ -189,17 +196,17 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SearchResult]
 
 def test_it_finds_a_front_of_files(found: tuple[Path, SearchResult]) -> None:
     folder, result = found
-    assert result.layers == ["conv", "depthwise", "dense"]
+    assert result.layers == ["conv", "dense"]
     assert len(result.uniform) == 7
     assert all(one.before in result.evaluated for one in result.uniform.values())
     for one in result.uniform.values():
         assert not any(
             one.bytes <= file.found.bytes and one.loss < file.found.loss for file in result.front
         ), "no uniform candidate is better than a file"
-    assert len(result.evaluated) == 7 + 4
+    assert len(result.evaluated) == 7 + 2
     values = np.array([(f.found.bytes, f.found.loss) for f in result.front])
     assert len(fronts(values)) == 1
-    layers = Network.of(unfolded(), {"x": X[:20]}).layers()
+    layers = Network.of(small(), {"x": X[:20]}).layers()
     for file in result.front:
         widths = {name: parse(option).weights for name, option in file.options.items()}
         assert file.found.bytes == file.path.stat().st_size
@@ -271,7 +278,7 @@ def test_widths_of_tensors_count_while_candidates_are_judged() -> None:
 def test_bit_operations_are_small_where_tensors_have_genes(tmp_path: Path) -> None:
     model = network((20, 16, 4))
     model.signatures.clear()
-    how = replace(SMALL, inputs=True, judges=20)
+    how = replace(SMALL, generations=0, inputs=True, judges=20)
     result = luciole.search(model, random(1, 60, 20), tmp_path, how, say=lambda line: None)
     assert result.objectives == ("accuracy", "size", OPERATIONS)
     assert result.float_network.costs[OPERATIONS] == 32 * 32 * (20 * 16 + 16 * 4)
