@@ -19,6 +19,7 @@ from luciole.kernels.portable.calls import CCall, Control, Field
 _AT = "AT"
 _DIGEST = "#digest"
 """Stands where the digest will be: comments have no such sign."""
+_HELIUM = "#if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE\n#include <arm_mve.h>\n#endif"
 _FIXED_POINT = (
     " *",
     " * Numbers in fixed point are int32, times a power of two. Bounds hold for any input, where",
@@ -183,10 +184,13 @@ class Writer:
         odd = any(word in text for text in self._layer_texts for word in NOT_FINITE)
         headers = ["math.h"] * odd + ["stddef.h", "string.h"]
         included = "\n".join(f"#include <{header}>" for header in headers)
+        kernels = list(self._kernels())
+        if any("LUC_MVE" in text for text in kernels):
+            included += f"\n{_HELIUM}"
         parts = [
             "\n".join(self._overview()),
             f'#include "{self.options.name}.h"\n\n{included}\n\n{_DIGEST}',
-            *self._kernels(),
+            *kernels,
             _title("Layers and their tables"),
             *self._layer_texts,
             _title("The network"),

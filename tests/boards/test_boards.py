@@ -86,23 +86,25 @@ def test_bytes_give_the_same_bits(board: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize(("cls", "times"), WINDOWED)
-def test_windows_of_bytes_give_the_same_bits_by_dsp_instructions(
-    cls: type[Conv2D | DepthwiseConv2D], times: int, window: Window, tmp_path: Path
+@pytest.mark.parametrize("board", ["m4", "m55"])
+def test_windows_of_bytes_give_the_same_bits_by_dsp_instructions_and_helium(
+    board: str, cls: type[Conv2D | DepthwiseConv2D], times: int, window: Window, tmp_path: Path
 ) -> None:
-    ran(program_of(in_int8(windowed(cls, times, window))), "m4", tmp_path)
+    ran(program_of(in_int8(windowed(cls, times, window))), board, tmp_path)
 
 
 @pytest.mark.parametrize("channels", [5, 8])
 @pytest.mark.parametrize("scheme", ["int8", "uint8", "int16x8", "int:w2a8"])
-def test_layers_give_the_same_bits_by_dsp_instructions(
-    scheme: str, channels: int, tmp_path: Path
+@pytest.mark.parametrize("board", ["m4", "m55"])
+def test_layers_give_the_same_bits_by_dsp_instructions_and_helium(
+    board: str, scheme: str, channels: int, tmp_path: Path
 ) -> None:
     model = convolutions(size=8, channels=channels)
     shape = (16, *model.graph.inputs[0].dims[1:])
     records = {"x": np.random.default_rng(0).normal(size=shape).astype(np.float32)}
     program = program_of(luciole.quantize(model, records, scheme=scheme, proof=False).model)
     for optimize in ("-Os", "-O3"):
-        ran(program, "m4", tmp_path, optimize)
+        ran(program, board, tmp_path, optimize)
 
 
 @pytest.mark.parametrize("scale", [1.3e-9, 2.0, 5000.0])

@@ -136,6 +136,20 @@ static inline int64_t luc_add_both_int16_long(uint32_t x, uint32_t y, int64_t su
 }
 #endif
 
+/* Helium: vectors of Arm processors for microcontrollers. Programs begin with this, too. */
+#if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
+#include <arm_mve.h>
+#endif
+
+#if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
+#define LUC_MVE 1
+#else
+#define LUC_MVE 0
+#endif
+
+/* Whether lists hold halfwords as bytes of words are spread to. */
+#define LUC_IN_PAIRS (LUC_DSP && !LUC_MVE)
+
 /* Whether loops are written out: not where programs shall be small. */
 #if defined(__OPTIMIZE_SIZE__)
 #define LUC_UNROLLED 0
