@@ -13,6 +13,9 @@ from luciole.kernels.core.registry import native, reference
 from luciole.kernels.elements import norms, strided
 from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
 
+_LEAST = 1e-70
+"""Whatever is added to mean squares, their inverse roots are floats then."""
+
 
 @reference(RmsNorm, TensorType.FLOAT32)
 def rms_norm(op: RmsNorm, x: Array, gamma: Array) -> Array:
@@ -43,7 +46,9 @@ def build(op: RmsNorm, context: Context) -> NativeStep:
         low=-np.inf,
         high=np.inf,
     )
-    return strided.step(norms.rows_by_root(int(gamma.size > 1)), record, x.size)
+    return strided.step(
+        norms.rows_by_root(int(gamma.size > 1), int(op.epsilon > _LEAST)), record, x.size
+    )
 
 
 @portable(RmsNorm, TensorType.FLOAT32)

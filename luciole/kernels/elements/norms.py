@@ -95,15 +95,15 @@ def rows(bounded: int) -> jit.Kernel:
 
 
 @cache
-def rows_by_root(each: int) -> jit.Kernel:
+def rows_by_root(each: int, narrow: int) -> jit.Kernel:
     """Make the kernel that divides rows by the root of their mean square, ``each`` element with a
-    scale of its own, or all with one.
+    scale of its own, or all with one; ``narrow`` where no inverse root is beyond floats.
     """
 
     @jit.inlined
     def product(r: NormRecord, factor: Wide, row: int, place: int, lanes: int) -> None:
         y, x = r.y + row + place, r.x + row + place
-        norms.write_product(y, x, lanes, factor, r.scale, place, each)
+        norms.write_product(y, x, lanes, factor, r.scale, place, each, narrow)
 
     @jit.kernel
     def norm_rows_by_root(r: NormRecord) -> None:

@@ -136,18 +136,24 @@ def write_product(
     scale: Address,
     place: Int64,
     each: Literal,
+    narrow: Literal,
 ) -> None:
     """Write factor x to an address, times the floats ``place`` bytes behind another one for
-    ``each``, else times the one there.
+    ``each``, else times the one there. In ``narrow`` products, of a factor that is a float, nothing
+    is widened.
     """
     inside = masked.lanes_before(builder, lanes, 0)
-    product = builder.fmul(_load(builder, x, inside), _only(builder, factor))
+    if narrow:
+        number = builder.fptrunc(_only(builder, factor), FLOATS)
+        product = builder.fmul(masked.load_first(builder, x, 0, inside, _NOTHING), number)
+    else:
+        product = builder.fmul(_load(builder, x, inside), _only(builder, factor))
+        product = builder.fptrunc(product, FLOATS)
     if each:
         scales = masked.load_first(builder, builder.add(scale, place), 0, inside, _NOTHING)
     else:
         scales = splat(builder, load(builder, F32, scale))
-    result = builder.fmul(builder.fptrunc(product, FLOATS), scales)
-    masked.store_first(builder, result, y, 0, inside)
+    masked.store_first(builder, builder.fmul(product, scales), y, 0, inside)
 
 
 @emits
