@@ -44,6 +44,46 @@ static inline luc_code_int8 luc_depthwise_output_int8(const struct luc_depthwise
     return luc_stored_int8(steps, op->result_zero, op->least, op->most);
 }
 
+/* Adds a row of taps of four neighbouring outputs. */
+static LUC_INSIDE void luc_depthwise_taps_int8(const luc_code_int8 *from, int32_t step,
+                                               const luc_weight_int8 *by, int32_t outputs,
+                                               int32_t taps, int32_t zero, luc_sum_int8 sums[4])
+{
+#if LUC_MVE
+    int32x4_t four = vldrwq_s32(sums);
+    for (; taps > 0; taps--, from += step, by += outputs)
+        four = vaddq_s32(four, vmulq_s32(vsubq_n_s32(vldrbq_s32(from), zero), vldrbq_s32(by)));
+    vstrwq_s32(sums, four);
+#else
+    for (; taps >= 3; taps -= 3, from += 3 * step, by += 3 * outputs) {
+        LUC_UNKNOWN(step);
+        LUC_UNKNOWN(outputs);
+        luc_depthwise_tap_int8(from, by, zero, sums);
+        luc_depthwise_tap_int8(from + step, by + outputs, zero, sums);
+        luc_depthwise_tap_int8(from + 2 * step, by + 2 * outputs, zero, sums);
+    }
+    for (; taps > 0; taps--, from += step, by += outputs)
+        luc_depthwise_tap_int8(from, by, zero, sums);
+#endif
+}
+
+static LUC_INSIDE void luc_depthwise_taps_uint8(const luc_code_uint8 *from, int32_t step,
+                                                const luc_weight_uint8 *by, int32_t outputs,
+                                                int32_t taps, int32_t zero, luc_sum_uint8 sums[4])
+{
+    for (; taps > 0; taps--, from += step, by += outputs)
+        for (int k = 0; k < 4; k++) sums[k] += (from[k] - zero) * by[k];
+}
+
+static LUC_INSIDE void luc_depthwise_taps_int16(const luc_code_int16 *from, int32_t step,
+                                                const int8_t *by, int32_t outputs, int32_t taps,
+                                                int32_t zero, luc_sum_int16 sums[4])
+{
+    (void)zero;
+    for (; taps > 0; taps--, from += step, by += outputs)
+        for (int k = 0; k < 4; k++) sums[k] += from[k] * by[k];
+}
+
 /* Two neighbouring outputs. */
 static LUC_INSIDE void luc_depthwise_2_int8(const struct luc_depthwise_conv_2d_int8 *op, int32_t output,
                                             int32_t cuts, const luc_sum_int8 sums[2], luc_code_int8 *y)
@@ -58,17 +98,34 @@ static LUC_INSIDE void luc_depthwise_2_int8(const struct luc_depthwise_conv_2d_i
     y[1] = (luc_code_int8)steps[1];
 }
 
-static inline void luc_depthwise_tap_uint8(const luc_code_uint8 *from, const luc_weight_uint8 *by,
-                                           int32_t zero, luc_sum_uint8 sums[4])
+/* Four neighbouring outputs, with Helium in one vector. */
+static LUC_INSIDE void luc_depthwise_outputs_int8(const struct luc_depthwise_conv_2d_int8 *op,
+                                                  int32_t output, int32_t cuts,
+                                                  const luc_sum_int8 sums[4], luc_code_int8 *y)
 {
-    for (int k = 0; k < 4; k++) sums[k] += (from[k] - zero) * by[k];
+#if LUC_MVE
+    int32x4_t four = vldrwq_s32(sums), shifts = vldrbq_s32(op->shifts + output);
+    int32x4_t none = vdupq_n_s32(0), right = vminq_s32(shifts, none);
+    (void)cuts;
+    if (op->bias) four = vaddq_s32(four, vldrwq_s32(op->bias + output));
+    four = vshlq_s32(four, vmaxq_s32(shifts, none));
+    four = vqrdmulhq_s32(four, vldrwq_s32(op->multipliers + output));
+    four = vaddq_s32(four, vshrq_n_s32(vandq_s32(four, right), 31)); /* -1 where both are below 0 */
+    four = vqaddq_n_s32(vrshlq_s32(four, right), op->result_zero);
+    four = vminq_s32(vmaxq_s32(four, vdupq_n_s32(op->least)), vdupq_n_s32(op->most));
+    vstrbq_s32((int8_t *)y, four);
+#else
+    luc_depthwise_2_int8(op, output, cuts, sums, y);
+    luc_depthwise_2_int8(op, output + 2, cuts, sums + 2, y + 2);
+#endif
 }
 
-static inline void luc_depthwise_tap_int16(const luc_code_int16 *from, const int8_t *by, int32_t zero,
-                                           luc_sum_int16 sums[4])
+static LUC_INSIDE void luc_depthwise_outputs_int16(const struct luc_depthwise_conv_2d_int16 *op,
+                                                   int32_t output, int32_t cuts,
+                                                   const luc_sum_int16 sums[4], luc_code_int16 *y)
 {
-    (void)zero;
-    for (int k = 0; k < 4; k++) sums[k] += from[k] * by[k];
+    luc_depthwise_2_int16(op, output, cuts, sums, y);
+    luc_depthwise_2_int16(op, output + 2, cuts, sums + 2, y + 2);
 }
 
 /* Four neighbouring outputs at a time, of one window. */
@@ -78,26 +135,16 @@ static LUC_UNSEEN void luc_depthwise_4_int8(const struct luc_depthwise_conv_2d_i
 {
     const struct luc_windows *w = &op->windows;
     int32_t zero = op->input_zero, outputs = w->outputs, step = w->dilation_width * w->channels;
-    int32_t first = at->columns.first, columns = at->columns.last - first;
+    int32_t first = at->columns.first, taps = at->columns.last - first;
     int32_t cuts = luc_cuts_int8(op->least, op->most);
     for (int32_t o = 0; o < count; o += 4) {
         luc_sum_int8 sums[4] = {0};
         for (int32_t k = at->rows.first; k < at->rows.last; k++) {
-            int32_t left = columns;
             const luc_code_int8 *from = x + luc_pixel(w, at, k, first) * w->channels + o;
             const luc_weight_int8 *by = op->weights + (k * w->kernel_width + first) * outputs + o;
-            for (; left >= 3; left -= 3, from += 3 * step, by += 3 * outputs) {
-                LUC_UNKNOWN(step);
-                LUC_UNKNOWN(outputs);
-                luc_depthwise_tap_int8(from, by, zero, sums);
-                luc_depthwise_tap_int8(from + step, by + outputs, zero, sums);
-                luc_depthwise_tap_int8(from + 2 * step, by + 2 * outputs, zero, sums);
-            }
-            for (; left > 0; left--, from += step, by += outputs)
-                luc_depthwise_tap_int8(from, by, zero, sums);
+            luc_depthwise_taps_int8(from, step, by, outputs, taps, zero, sums);
         }
-        luc_depthwise_2_int8(op, o, cuts, sums, y + o);
-        luc_depthwise_2_int8(op, o + 2, cuts, sums + 2, y + o + 2);
+        luc_depthwise_outputs_int8(op, o, cuts, sums, y + o);
     }
 }
 
