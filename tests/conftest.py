@@ -29,9 +29,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     gc.disable()  # until all tests are collected, which live as long as the process
+    if hasattr(config, "workerinput"):  # one of several processes that run tests
+        _compile_alone()
     end = config.getoption("--guard")
     if end is not None:
         watch(end)
+
+
+def _compile_alone() -> None:
+    """Compile kernels in this process: other workers have the other cores, and a process that has
+    run hundreds of tests is large to be forked.
+    """
+    from luciole.kernels.jit import together
+
+    together._cores = lambda: 1
 
 
 def pytest_collection_finish() -> None:
