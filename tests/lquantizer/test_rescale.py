@@ -106,7 +106,7 @@ def test_a_network_is_rescaled_again_as_it_was() -> None:
     done = rescale(first, pairs, records(), 16, [RULES["weights"]], None)
     assert [pair.names for pair, _ in done] == [("y1", "y2"), ("y2", "y3")]
     again = [Rescaled(*pair.names, tuple(scales.tolist())) for pair, scales in done]
-    rescale_again(second.graph, again)
+    rescale_again(second.graph, pairs_of(second.graph), again)
     for op, twin in zip(first.graph.ops, second.graph.ops, strict=True):
         for one, other in zip(op.operands[1:], twin.operands[1:], strict=True):
             if one is not None and other is not None:

@@ -14,8 +14,8 @@ Weight Equalization and Bias Correction", section 4.1).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +71,16 @@ class Pair(NamedTuple):
         return self.front.output.name, self.back.output.name
 
     @property
+    def tensors(self) -> tuple[str, ...]:
+        """The names of the tensors whose channels are multiplied."""
+        return self.front.output.name, self.between.name
+
+    @property
+    def channels(self) -> int:
+        """The channels between the layers."""
+        return len(weight_rows(self.front))
+
+    @property
     def limits(self) -> tuple[float, float]:
         """Where results are cut off on their way."""
         own = LIMITS.get(_activation(self.front), (-np.inf, np.inf))
@@ -79,9 +89,38 @@ class Pair(NamedTuple):
         other = LIMITS[FUSED_AS[type(self.activation)]]
         return max(own[0], other[0]), min(own[1], other[1])
 
+    def apply(self, graph: Graph, scales: Floats) -> None:
+        """Multiply the first layer's results by scales [channels], and divide the second's weights
+        by them.
+        """
+        factors, bias = scales.astype(np.float32), self.front.bias
+        _set_weights(graph, self.front, _along(self.front, factors))
+        if bias is not None and bias.data is not None:
+            set_bias(graph, self.front, bias.data.reshape(-1) * factors)
+        _set_weights(graph, self.back, 1 / factors)
 
-Done = tuple[Pair, Floats]
-"""Layers between which channels were rescaled, and the factors."""
+
+class Joint(Protocol):
+    """A place in a network where channels can be multiplied and divided again."""
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The names of a tensor in front of it and of one behind."""
+
+    @property
+    def tensors(self) -> tuple[str, ...]:
+        """The names of the tensors whose channels are multiplied."""
+
+    @property
+    def channels(self) -> int:
+        """The number of channels."""
+
+    def apply(self, graph: Graph, scales: Floats) -> None:
+        """Multiply the channels by scales [channels] and divide them again."""
+
+
+Done = tuple[Joint, Floats]
+"""Where channels were rescaled, and the factors."""
 Judge = Callable[[Pair, list[Floats], Array], list[float]]
 """Measures the error of quantizing a pair, for each of several scales, on inputs [records, ...] of
 the first layer."""
@@ -165,7 +204,7 @@ def rescale(
         if records is not None:
             scaled[pair.between] = chosen.astype(np.float32)
         if (chosen != 1).any():
-            apply(model.graph, pair, chosen)
+            pair.apply(model.graph, chosen)
             done.append((pair, chosen))
     return done
 
@@ -175,29 +214,30 @@ def judging_records(records: Records) -> dict[str, Array]:
     return {name: array[:: -(-len(array) // _JUDGES)] for name, array in records.items()}
 
 
-def rescale_again(graph: Graph, rescaled: Sequence[Rescaled]) -> list[Done]:
+def rescale_again(
+    graph: Graph, joints: Iterable[Joint], rescaled: Sequence[Rescaled]
+) -> list[Done]:
     """Rescale a float network as it was done before. Raises QuantizeError where it has no such
     layers.
     """
-    done = []
+    done, known = [], {joint.names: joint for joint in joints}
     for one in rescaled:
-        pair = {p.names: p for p in pairs_of(graph)}.get((one.front, one.back))
-        if pair is None or len(weight_rows(pair.front)) != len(one.scales):
+        joint = known.get((one.front, one.back))
+        if joint is None or joint.channels != len(one.scales):
             raise QuantizeError(
                 f"ranges were found between layers {one.front!r} and {one.back!r} rescaled in "
                 f"{len(one.scales)} channels: the network has no such layers"
             )
-        done.append((pair, np.array(one.scales)))
-        apply(graph, *done[-1])
+        done.append((joint, np.array(one.scales)))
+        joint.apply(graph, done[-1][1])
     return done
 
 
 def factors_of(done: Sequence[Done]) -> dict[str, Array]:
     """Return the divisors of tensors' channels by name: [channels] each."""
     factors: dict[str, Array] = {}
-    for pair, scales in done:
-        names = (pair.front.output.name, pair.between.name)
-        factors |= dict.fromkeys(names, (1 / scales).astype(np.float32))
+    for joint, scales in done:
+        factors |= dict.fromkeys(joint.tensors, (1 / scales).astype(np.float32))
     return factors
 
 
@@ -271,7 +311,7 @@ def _scales(pair: Pair, reached: Floats, rule: Rule) -> Floats:
     """Choose the factors of the channels between two layers, given the largest number of each: 1
     where a channel is cut off.
     """
-    peaks = Peaks(_row_peaks(pair.front), _input_peaks(pair.back), _floored(reached))
+    peaks = Peaks(_row_peaks(pair.front), _input_peaks(pair.back), floored(reached))
     scales = np.clip(rule(peaks), 1 / _MOST, _MOST)
     most = _WIDEST * (peaks.between * scales).max() / (peaks.between / peaks.front).max()
     scales = np.asarray(np.minimum(scales, most / peaks.front))
@@ -334,33 +374,21 @@ def _made_up(graph: Graph, pairs: Sequence[Pair], seed: int) -> Iterator[tuple[F
 
 
 def _row_peaks(op: Product) -> Floats:
-    return _floored(np.abs(weight_rows(op)).max(1))
+    return floored(np.abs(weight_rows(op)).max(1))
 
 
 def _input_peaks(op: Product) -> Floats:
     """Find the largest weight that each channel of a layer's input meets."""
     _, weights, _ = weight_slot(op)
-    return _floored(np.abs(weights.contents).reshape(-1, weights.dims[-1]).max(0))
+    return floored(np.abs(weights.contents).reshape(-1, weights.dims[-1]).max(0))
 
 
-def _floored(sizes: Array) -> Floats:
+def floored(sizes: Array) -> Floats:
     """Raise peaks that are next to nothing, which would decide otherwise."""
     wide = sizes.astype(np.float64)
     least = max(float(wide.max()) / _MOST, float(np.finfo(np.float32).tiny))
     floored: Floats = np.maximum(wide, least)
     return floored
-
-
-def apply(graph: Graph, pair: Pair, scales: Floats) -> None:
-    """Multiply the first layer's results by scales [channels], and divide the second's weights by
-    them.
-    """
-    factors = scales.astype(np.float32)
-    _set_weights(graph, pair.front, _along(pair.front, factors))
-    bias = pair.front.bias
-    if bias is not None and bias.data is not None:
-        set_bias(graph, pair.front, bias.data.reshape(-1) * factors)
-    _set_weights(graph, pair.back, 1 / factors)
 
 
 def _along(op: Product, factors: Array) -> Array:

@@ -11,6 +11,7 @@ import numpy as np
 
 from luciole.interpreter.records import Records
 from luciole.ir import Array, Model, Op, TensorType
+from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.quantization import Affine
 from luciole.lquantizer.assignment.schemes import Scheme, UniformOptions
 from luciole.lquantizer.calibration.saved import Rescaled
@@ -23,6 +24,7 @@ from luciole.lquantizer.network.rescale import (
     WITHOUT_RECORDS,
     Done,
     Floats,
+    Joint,
     Pair,
     factors_of,
     judging_records,
@@ -30,6 +32,7 @@ from luciole.lquantizer.network.rescale import (
     rescale,
     rescale_again,
 )
+from luciole.lquantizer.network.smoothing import norms_of, smooth
 from luciole.lquantizer.network.two_layers import Rounding
 from luciole.lquantizer.whole.integer_layers import Known
 
@@ -52,7 +55,8 @@ def rescale_channels(
     """
     limits = known.limits
     if limits.given is not None:
-        done = rescale_again(work.graph, limits.rescaled)
+        joints: list[Joint] = [*pairs_of(work.graph), *norms_of(work.graph)]
+        done = rescale_again(work.graph, joints, limits.rescaled)
     else:
         done = _rescale(work, records, options, known, schemes)
         limits.rescaled = tuple(Rescaled(*pair.names, tuple(s.tolist())) for pair, s in done)
@@ -72,15 +76,21 @@ def _rescale(
     rounded = {op: types for op, types in schemes.items() if types.rounds_to_integers}
     names = _rules(options, has_records=records is not None) if rounded else []
     pairs = [pair for pair in pairs_of(work.graph) if {pair.front, pair.back} & rounded.keys()]
-    if not names or not pairs:
+    norms = [norm for norm in norms_of(work.graph) if rounded.keys() & set(norm.readers)]
+    norms = [] if records is None else norms
+    if not names or not (pairs or norms):
         return []
     judges, batch = None, 1
     if records is not None:
         judges = judging_records(records)
         batch = min(known.batch_of(work, records), len(next(iter(judges.values()))))
-    judge = _Judge.of(options, rounded).errors if options.rescale == "auto" else None
+    judge = _Judge.of(options, rounded)
+    errors = judge.errors if options.rescale == "auto" else None
     rules = [RULES[name] for name in names]
-    return rescale(work, pairs, judges, batch, rules, judge, options.seed)
+    done = rescale(work, pairs, judges, batch, rules, errors, options.seed) if pairs else []
+    if judges is not None:
+        done += smooth(work, norms, judges, batch, options.rescale, judge.products)
+    return done
 
 
 def _rules(options: UniformOptions, *, has_records: bool) -> list[str]:
@@ -124,6 +134,12 @@ class _Judge:
             back=lambda weights, bias: self._weights(weights, bias, back),
         )
         return rounding.errors(pair, tried, inputs)
+
+    def products(self, op: FullyConnected, rows: Array, weights: Array) -> Array:
+        """Compute a layer's products of rows [r, n] with weights [o, n], both rounded: [r, o]."""
+        types, none = self.schemes.get(op), np.zeros(len(weights), np.float32)
+        read = self._read(rows, types, _tensors(types))
+        return np.asarray(read @ self._weights(weights, none, types).T)
 
     def _read(self, x: Array, reader: Scheme | None, dtype: TensorType | None) -> Array:
         """Round a tensor of a type as a layer reads it: where it stays float, records one by one
