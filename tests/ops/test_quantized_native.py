@@ -60,6 +60,8 @@ def test_every_pair_of_bytes_is_that_of_the_reference(
     cls: type[Op], dtype: TensorType, grid: Any
 ) -> None:
     check_compiled(cls, every_pair(dtype), **affine(dtype, *grid))
+    (x, *_), y = every_pair(dtype)[1], every_pair(dtype)[0][:, :1]  # stretched, other lanes at once
+    check_compiled(cls, [x, y], **affine(dtype, *grid))
 
 
 def test_sums_with_halves_and_of_any_scales_are_those_of_the_reference() -> None:

@@ -67,10 +67,13 @@ def step(op: Op, x: Array, y: Array) -> Built:
     results = accepted(computed, op, [every])
     if isinstance(results, Declined):
         return results
-    return _step(results[0], x, y) if results[0].itemsize in KINDS else None
+    return of_table(results[0], x, y) if results[0].itemsize in KINDS else None
 
 
-def _step(table: Array, x: Array, y: Array) -> NativeStep:
+def of_table(table: Array, x: Array, y: Array) -> NativeStep:
+    """Make the step of a function whose results for all integers of x are given, unsigned ones in
+    order.
+    """
     memory = Memory()
     places = {"y": reach(y, x.size * y.itemsize), "x": reach(x, x.size * x.itemsize)}
     record = LookUp(begin=0, end=x.size, **places, table=memory.keep(table, 1 << 8 * x.itemsize))
@@ -92,7 +95,7 @@ def step_from(
     if (results[0] == mark).any():
         return None
     marked = np.where(every < least, mark, results[0]).astype(y.dtype)
-    made = _step(np.roll(marked, len(every) // 2), x, y)  # entries from 0 on, then those below
+    made = of_table(np.roll(marked, len(every) // 2), x, y)  # entries from 0 on, then those below
 
     def check() -> None:
         wrong = int(np.count_nonzero(y == mark))
@@ -102,8 +105,17 @@ def step_from(
     return replace(made, check=check)
 
 
+_LOOKED_UP: set[tuple[type[Op], TensorType]] = set()
+
+
+def is_looked_up(op: Op) -> bool:
+    """Return whether an operator is a function of single integers of one tensor."""
+    return (type(op), op.required(0).dtype) in _LOOKED_UP
+
+
 def register(cls: type[Op], *types: TensorType) -> None:
     """Compile an operator of one tensor of integers of 8 or 16 bits; bytes have a C form, too."""
+    _LOOKED_UP.update((cls, dtype) for dtype in types)
     tabulate(cls, *(dtype for dtype in types if NUMPY[dtype].itemsize == 1))
 
     @native(cls, *types)

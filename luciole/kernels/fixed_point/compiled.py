@@ -9,7 +9,6 @@ import numpy as np
 from luciole.ir import Array
 from luciole.ir.analysis.fixed_point import BITS
 from luciole.kernels import jit
-from luciole.kernels.fixed_point.scalars import times
 from luciole.kernels.jit.record import Record, reader
 
 HALF = 1 << (BITS - 1)
@@ -71,14 +70,3 @@ def by_factor(x: Whole, factor: Given) -> Whole:
     raised = np.int64(np.int32(x << up))
     upper = (raised * multiplier + HALF) >> BITS
     return (upper + half + ((upper >> 63) & negative)) >> bits
-
-
-@jit.inlined
-def by_factor_below_1(
-    x: np.int32, multiplier: np.int32, half: np.int32, negative: np.int32, bits: int
-) -> np.int32:
-    """Multiply a number by a factor below 1 to the same result, in 32 bits but for the product: so
-    twice as many numbers fit into a register.
-    """
-    upper = np.int32(times(int(np.int64(x)), int(np.int64(multiplier))))
-    return np.int32(np.int32(upper + half + (np.int32(upper >> 31) & negative)) >> bits)

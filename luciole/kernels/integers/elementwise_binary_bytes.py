@@ -12,7 +12,7 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
-from luciole.ir import Op, TensorType
+from luciole.ir import TensorType
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops import elementwise_binary as ops
 from luciole.kernels import jit
@@ -20,25 +20,30 @@ from luciole.kernels.core.contract import Built, Context, NativeStep
 from luciole.kernels.core.memory import Memory
 from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.core.registry import native
-from luciole.kernels.elements import strided
+from luciole.kernels.elements import lookups, strided
 from luciole.kernels.elements.conversions import KINDS
 from luciole.kernels.elements.integer_pairs import Pairs
-from luciole.kernels.fixed_point.compiled import Factor, FactorRecord, by_factor_below_1
+from luciole.kernels.fixed_point.compiled import Factor, FactorRecord
 from luciole.kernels.integers.elementwise_binary import LEFT, SMALL, Sum, product
+from luciole.kernels.integers.functions_of_bytes import table_of
 from luciole.kernels.integers.linear_sums import Halves, linear_sum
 from luciole.kernels.jit import LANES
 from luciole.kernels.jit.vector.byte_functions import (
     SumConstants,
     WideProduct,
     WideSum,
+    multiplied,
     product_64,
+    rescaled_lanes,
     sum_64,
     summed,
 )
 from luciole.kernels.jit.vector.bytes import (
+    Vector,
     in_lanes,
     load_all_bytes,
     load_bytes,
+    plus,
     store_all_bytes,
     store_bytes,
 )
@@ -48,7 +53,7 @@ from luciole.kernels.jit.vector.linear_sums import linear_sum_64
 Whole: TypeAlias = int | np.int32
 """An integer of 32 bits, or one that fits into them."""
 
-O = TypeVar("O", bound=Op)  # noqa: E741  # the operator class
+O = TypeVar("O", bound=ops.Binary)  # noqa: E741  # the operator class
 
 
 class Function(IntEnum):
@@ -183,7 +188,7 @@ def _sums_by_16(
 def _products(
     r: PairRecord, z: int, x: int, y: int, kind: int, left: int, right: int, wide: int
 ) -> None:
-    """Compute a line of products: 64 at a time where there are constants for it, then one."""
+    """Compute a line of products: 64 at a time where there are constants for it, then 16."""
     count = r.count
     if wide:
         for _ in range(count // WIDE):
@@ -192,24 +197,37 @@ def _products(
             y += WIDE
             z += WIDE
         count %= WIDE
-    _products_one_by_one(r, z, x, y, count, kind, left, right)
+    if count:
+        _products_by_16(r, z, x, y, count, kind, left, right)
 
 
 @jit.inlined
-def _products_one_by_one(
+def _products_by_16(
     r: PairRecord, z: int, x: int, y: int, count: int, kind: int, left: int, right: int
 ) -> None:
-    to, a, b = integers_at(z, kind), integers_at(x, kind), integers_at(y, kind)
-    a_zero, b_zero, zero = np.int32(r.x_zero), np.int32(r.y_zero), np.int32(r.zero)
-    low, high = np.int32(r.low), np.int32(r.high)
-    multiplier, up, bits = np.int32(r.multiplier), np.int32(r.up), r.bits
-    half, negative = np.int32(r.half), np.int32(r.negative)
-    for k in range(count):
-        p = np.int32(a[k * left]) - a_zero
-        q = np.int32(b[k * right]) - b_zero
-        product = np.int32(np.int32(p * q) << up)
-        rounded = np.int32(by_factor_below_1(product, multiplier, half, negative, bits) + zero)
-        to[k] = min(max(rounded, low), high)
+    p, q = in_lanes(integers_at(x, kind)[0]), in_lanes(integers_at(y, kind)[0])
+    low, high = r.low, r.high
+    for first in range(0, count - LANES + 1, LANES):
+        if left:
+            p = load_all_bytes(x + first, kind)
+        if right:
+            q = load_all_bytes(y + first, kind)
+        store_all_bytes(_product(r, p, q), low, high, z + first)
+    rest = count % LANES
+    if rest:
+        done = count - rest
+        if left:
+            p = load_bytes(x + done, rest, 0, kind)
+        if right:
+            q = load_bytes(y + done, rest, 0, kind)
+        store_bytes(_product(r, p, q), low, high, z + done, rest)
+
+
+@jit.inlined
+def _product(r: PairRecord, p: Vector, q: Vector) -> Vector:
+    product = multiplied(p, q, r.x_zero, r.y_zero, r.up)
+    steps = rescaled_lanes(product, r.multiplier, r.half, r.negative, r.bits)
+    return plus(steps, in_lanes(r.zero))
 
 
 def step(function: Function, context: Context, kind: int, parameters: Parameters) -> NativeStep:
@@ -368,6 +386,10 @@ def _register(
 ) -> None:
     @native(cls, *SMALL)
     def build(op: O, context: Context) -> Built:
+        alone = table_of(op)
+        if alone is not None:
+            slot, table = alone
+            return lookups.of_table(table, context.pair[slot], context.results[0])
         chosen, kind = accepted(parameters, op), int(KINDS[op.required(0).dtype])
         if chosen is None or isinstance(chosen, Declined):
             return chosen

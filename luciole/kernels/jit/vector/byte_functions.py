@@ -123,6 +123,20 @@ def rescaled_lanes(
 
 
 @emits
+def multiplied(
+    builder: Builder, x: Vector, y: Vector, x_zero: Int64, y_zero: Int64, up: Int64
+) -> Vector:
+    """Multiply two vectors of bytes less their zero points, shifted up by some bits."""
+    zeros = (splat(builder, builder.trunc(zero, I32)) for zero in (x_zero, y_zero))
+    p, q = (
+        builder.sub(builder.extract_value(vector, 0), zero)
+        for vector, zero in zip((x, y), zeros, strict=True)
+    )
+    bits = splat(builder, builder.trunc(up, I32))
+    return gather(builder, [builder.shl(builder.mul(p, q), bits)])
+
+
+@emits
 def summed(builder: Builder, x: Vector, y: Vector, constants: Address) -> Vector:
     """Add two vectors of bytes, as steps of the result; ``constants`` is the address of a
     ``SumConstants``.
