@@ -12,9 +12,9 @@ from luciole.ir.ops.instance_norm import InstanceNorm
 from luciole.ir.value import element_count
 from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.contract import Built, Context
-from luciole.kernels.core.memory import reach
+from luciole.kernels.core.memory import Memory, reach
 from luciole.kernels.core.registry import native, reference
-from luciole.kernels.elements import norms, strided
+from luciole.kernels.elements import interleaved, norms, strided
 from luciole.kernels.jit import LANES
 from luciole.kernels.portable.calls import CCall, Field, PortableContext, portable
 from luciole.kernels.portable.images import cut_off
@@ -42,16 +42,18 @@ def build(op: InstanceNorm, context: Context) -> Built:
     x, gamma, beta = context.triple
     is_image = x.ndim == 4
     channels = x.shape[3 if is_image else 1]
+    count = math.prod(x.shape[1:3]) if is_image else x.shape[2]
+    few, memory = is_image and channels < LANES <= count, Memory()
     blocks = -(-channels // LANES) if is_image else channels
     low, high = LIMITS[op.activation]
-    record = norms.NormRecord(
+    record = interleaved.InterleavedRecord(
         begin=0,
-        end=x.shape[0] * blocks if x.size else 0,
+        end=x.shape[0] * (1 if few else blocks) if x.size else 0,
         y=reach(context.results[0], 4 * x.size),
         x=reach(x, 4 * x.size),
         scale=reach(gamma, 4 * gamma.size),
         shift=reach(beta, 4 * beta.size),
-        count=math.prod(x.shape[1:3]) if is_image else x.shape[2],
+        count=count,
         channels=channels,
         blocks=blocks,
         scale_step=4 * (gamma.size > 1),
@@ -59,10 +61,12 @@ def build(op: InstanceNorm, context: Context) -> Built:
         epsilon=op.epsilon,
         low=low,
         high=high,
+        room=memory.scratch(x.shape[0], channels, 2 * interleaved.ROOM) if few else 0,
     )
     bounded = int(np.isfinite([low, high]).any())
-    kernel = norms.columns(bounded) if is_image else norms.rows(bounded)
-    return strided.step(kernel, record, x.size)
+    by_columns = interleaved.images if few else norms.columns
+    kernel = by_columns(bounded) if is_image else norms.rows(bounded)
+    return strided.step(kernel, record, x.size, memory)
 
 
 @portable(InstanceNorm, TensorType.FLOAT32)

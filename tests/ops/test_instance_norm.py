@@ -128,6 +128,17 @@ def test_the_compiled_kernel_keeps_digits_beside_a_first_number_far_from_all(
     check_compiled(InstanceNorm, [x, one, 0 * one], rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.parametrize("channels", [1, 2, 3, 5, 15, 16])
+@pytest.mark.parametrize("size", [(3, 5), (4, 4), (7, 9)])
+def test_images_of_few_channels_are_read_16_pixels_at_once(
+    channels: int, size: tuple[int, int]
+) -> None:
+    """Where there are as many; the last ones are added one by one."""
+    x = RNG.normal(2, 3, (2, *size, channels)).astype(np.float32) + np.arange(channels, dtype="f")
+    operands = [x, factors(channels), factors(channels)]
+    check_compiled(InstanceNorm, operands, rtol=1e-5, atol=1e-6, epsilon=1e-5)
+
+
 @pytest.mark.parametrize("shape", [(1, 5, 5, 17), (1, 3, 37)])
 def test_channels_of_one_number_are_shifted_alone(shape: tuple[int, ...]) -> None:
     channels = shape[3] if len(shape) == 4 else shape[1]

@@ -67,3 +67,9 @@ def test_the_compiled_kernel_gives_the_same(shape: tuple[int, ...], is_one: bool
     x, gamma = (RNG.normal(size=s).astype(np.float32) * 4 for s in (shape, (count,)))
     check_compiled(RmsNorm, [x, gamma], rtol=3e-7, epsilon=1e-3)
     check_compiled(RmsNorm, [x * np.float32(1e25), gamma], rtol=3e-7, epsilon=1e-3)
+
+
+def test_inverse_roots_beyond_floats_are_no_infinities() -> None:
+    """Without an epsilon rows of the smallest floats are divided by as small roots."""
+    x = np.full((3, 21), 1e-40, np.float32)
+    check_compiled(RmsNorm, [x, np.ones(21, np.float32)], rtol=1e-6, epsilon=0.0)

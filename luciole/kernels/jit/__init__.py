@@ -11,7 +11,7 @@ from luciole.kernels.jit.calls import caller
 from luciole.kernels.jit.compiling import Kernel, inlined, kernel, run_timed, separate
 from luciole.kernels.jit.emits import Single
 from luciole.kernels.jit.objects import of_single
-from luciole.kernels.jit.scalars import Pointer, call, floats, longs, popcount, words
+from luciole.kernels.jit.scalars import Pointer, call, doubles, floats, longs, popcount, words
 from luciole.kernels.jit.together import with_compiled
 from luciole.kernels.jit.vector.bit_lookups import ones, write_word
 from luciole.kernels.jit.vector.bits import (
@@ -53,6 +53,7 @@ __all__ = [
     "call",
     "caller",
     "counters",
+    "doubles",
     "encode_word",
     "fill",
     "fill_up",

@@ -15,6 +15,7 @@ I64 = ir.IntType(64)
 
 FloatPointer: TypeAlias = Annotated[Value, types.CPointer(types.float32)]
 WordPointer: TypeAlias = Annotated[Value, types.CPointer(types.uint32)]
+DoublePointer: TypeAlias = Annotated[Value, types.CPointer(types.float64)]
 LongPointer: TypeAlias = Annotated[Value, types.CPointer(types.int64)]
 
 Integer: TypeAlias = Annotated[int, same]
@@ -31,6 +32,12 @@ def popcount(builder: Builder, word: Integer) -> Integer:
 def floats(builder: Builder, address: Address) -> FloatPointer:
     """Cast an address to a pointer to float32."""
     return builder.inttoptr(address, ir.FloatType().as_pointer())
+
+
+@emits
+def doubles(builder: Builder, address: Address) -> DoublePointer:
+    """Cast an address to a pointer to float64."""
+    return builder.inttoptr(address, ir.DoubleType().as_pointer())
 
 
 @emits

@@ -28,6 +28,7 @@ from luciole.kernels.jit.vector.vectors import (
     load,
     of_llvm,
     splat,
+    store,
     wide_shuffle,
 )
 
@@ -81,6 +82,19 @@ def plus(builder: Builder, moments: Vectors, pivot: Vectors, x: Address, lanes: 
     total, squares = _both(builder, moments)
     squares = of_llvm(builder, FMA, distance, distance, squares)
     return gather(builder, [builder.fadd(total, distance), squares])
+
+
+@emits
+def keep(builder: Builder, address: Address, pair: Vectors) -> None:
+    """Write 16 doubles twice to an address."""
+    for place, vector in enumerate(_both(builder, pair)):
+        store(builder, vector, address, 8 * LANES * place)
+
+
+@emits
+def kept(builder: Builder, address: Address) -> Pair:
+    """Load 16 doubles twice from an address."""
+    return gather(builder, [load(builder, DOUBLES, address, 8 * LANES * k) for k in range(2)])
 
 
 @emits
