@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from luciole.compiler.headers import pieces
 from luciole.ir import Model, TensorType
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.schema.enums import Padding
@@ -54,3 +55,29 @@ def test_the_page_lists_the_rules_that_programs_break(tmp_path: Path) -> None:
     rules = set[str]().union(*(broken(m, tmp_path / name) for name, m in models.items()))
     assert rules, "cppcheck did not run its addon"
     assert rules == set(re.findall(r"^\| (\d+\.\d+) \|", PAGE.read_text(), re.MULTILINE))
+
+
+BODY = re.compile(r"\b(?:(if|for|while) (\()|(else)\b)")
+
+
+def without_braces(text: str) -> list[str]:
+    """List the beginnings of bodies that have no braces; conditions behind a body are of `do`."""
+    code, odd = re.sub(r"/\*.*?\*/", "", text, flags=re.S), []
+    for word in BODY.finditer(code):
+        end, depth = word.end(), int(word[2] is not None)
+        while depth:
+            depth += {"(": 1, ")": -1}.get(code[end], 0)
+            end += 1
+        is_do = word[1] == "while" and re.search(r"\}[\s\\]*$", code[: word.start()])
+        if not is_do and not re.match(r"\s*(\{|if\b)", code[end:]):
+            odd.append(code[word.start() : end + 20])
+    return odd
+
+
+def test_all_bodies_have_braces() -> None:
+    odd = without_braces("if (a) b;\nelse if (c) { d; } else e;")
+    assert [text.split()[0] for text in odd] == ["if", "else"]
+    for words in (1, 4):
+        for piece in set(pieces(words).values()):
+            lines = [line for line in piece.text.splitlines() if line[:3] not in ("#if", "#el")]
+            assert without_braces("\n".join(lines)) == [], piece.source

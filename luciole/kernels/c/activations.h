@@ -17,8 +17,8 @@ static void luc_clamp(const struct luc_clamp *op, const float *x, float *y)
 {
     for (uint32_t k = 0; k < op->count; k++) {
         float z = x[k];
-        if (op->has_least && z < op->least) z = op->least;
-        if (op->has_most && z > op->most) z = op->most;
+        if (op->has_least && z < op->least) { z = op->least; }
+        if (op->has_most && z > op->most) { z = op->most; }
         y[k] = z;
     }
 }

@@ -49,10 +49,11 @@ static void luc_prelu_int8(const struct luc_add_int8 *op, const luc_code_int8 *x
 {
     for (uint32_t k = 0; k < op->count; k++) {
         int32_t steps = x[k] - op->x_zero;
-        if (steps >= 0)
+        if (steps >= 0) {
             steps = luc_scaled(steps, op->x_multiplier, op->x_shift);
-        else
+        } else {
             steps = luc_scaled(steps * (y[k] - op->y_zero), op->y_multiplier, op->y_shift);
+        }
         z[k] = luc_stored_int8(steps, op->result_zero, op->least, op->most);
     }
 }

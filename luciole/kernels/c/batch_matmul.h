@@ -27,16 +27,19 @@ static void luc_batch_matmul_float(const struct luc_batch_matmul_float *op, cons
                                    float *z)
 {
     const struct luc_matrices *m = &op->matrices;
-    for (uint32_t b = 0; b < m->batches; b++)
-        for (uint32_t i = 0; i < m->rows; i++)
+    for (uint32_t b = 0; b < m->batches; b++) {
+        for (uint32_t i = 0; i < m->rows; i++) {
             for (uint32_t j = 0; j < m->columns; j++) {
                 const float *left = x + m->x_places[b] + i * m->x_row;
                 const float *right = y + m->y_places[b] + j * m->y_column;
                 float sum = 0.0f;
-                for (uint32_t k = 0; k < m->depth; k++)
+                for (uint32_t k = 0; k < m->depth; k++) {
                     sum += left[k * m->x_depth] * right[k * m->y_depth];
+                }
                 *z++ = sum;
             }
+        }
+    }
 }
 
 struct luc_batch_matmul_int8 {
@@ -54,18 +57,22 @@ static void luc_batch_matmul_int8(const struct luc_batch_matmul_int8 *op, const 
                                   const luc_right_int8 *y, luc_code_int8 *z)
 {
     const struct luc_matrices *m = &op->matrices;
-    for (uint32_t b = 0; b < m->batches; b++)
-        for (uint32_t i = 0; i < m->rows; i++)
+    for (uint32_t b = 0; b < m->batches; b++) {
+        for (uint32_t i = 0; i < m->rows; i++) {
             for (uint32_t j = 0; j < m->columns; j++) {
                 const luc_code_int8 *left = x + m->x_places[b] + i * m->x_row;
                 const luc_right_int8 *right = y + m->y_places[b] + j * m->y_column;
                 luc_sum_int8 sum = 0;
                 int32_t steps;
-                for (uint32_t k = 0; k < m->depth; k++)
-                    sum += (luc_sum_int8)(left[k * m->x_depth] - op->x_zero) * (right[k * m->y_depth] - op->y_zero);
+                for (uint32_t k = 0; k < m->depth; k++) {
+                    sum += (luc_sum_int8)(left[k * m->x_depth] - op->x_zero) *
+                           (right[k * m->y_depth] - op->y_zero);
+                }
                 steps = luc_rescaled_int8(sum, op->multiplier, op->shift);
                 *z++ = luc_stored_int8(steps, op->result_zero, op->least, op->most);
             }
+        }
+    }
 }
 
 #endif

@@ -25,11 +25,12 @@ struct luc_bcq_fully_connected {
 static void luc_bcq_sums(const float *x, int32_t apart, float sums[16])
 {
     sums[0] = 0.0f;
-    for (int32_t k = 0; k < 4; k++, x += apart)
+    for (int32_t k = 0; k < 4; k++, x += apart) {
         for (int32_t j = 0, size = 1 << k; j < size; j++) {
             sums[size + j] = sums[j] + *x;
             sums[j] -= *x;
         }
+    }
 }
 
 /* Adds what the signs of a word make of 32 numbers to the sum of every plane. */
@@ -51,20 +52,21 @@ static void luc_bcq_fully_connected(const struct luc_bcq_fully_connected *op, co
 {
     float(*tables)[16] = (float(*)[16])scratch, *sums = tables[8];
     for (int32_t b = 0; b < op->batch; b++) {
-        for (int32_t p = 0; p < op->planes; p++) sums[p] = 0.0f;
+        for (int32_t p = 0; p < op->planes; p++) { sums[p] = 0.0f; }
         for (int32_t w = 0; w < op->words; w++) {
-            for (int32_t k = 0; k < 8; k++)
+            for (int32_t k = 0; k < 8; k++) {
                 luc_bcq_sums(x + (32 * w + 4 * k) * op->batch + b, op->batch, tables[k]);
+            }
             luc_bcq_word(op->bits + w * op->planes, op->planes, tables, sums);
         }
-        for (int32_t o = 0; o < op->outputs; o++) y[o * op->batch + b] = op->bias ? op->bias[o] : 0.0f;
+        for (int32_t o = 0; o < op->outputs; o++) { y[o * op->batch + b] = op->bias ? op->bias[o] : 0.0f; }
         for (int32_t p = 0; p < op->planes; p++) {
             y[op->rows[p] * op->batch + b] += op->scales[p] * sums[p];
         }
         for (int32_t o = 0; o < op->outputs; o++) {
             float *z = &y[o * op->batch + b];
-            if (op->has_least && *z < op->least) *z = op->least;
-            if (op->has_most && *z > op->most) *z = op->most;
+            if (op->has_least && *z < op->least) { *z = op->least; }
+            if (op->has_most && *z > op->most) { *z = op->most; }
         }
     }
 }

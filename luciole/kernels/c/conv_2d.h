@@ -50,23 +50,25 @@ static void luc_gather_int8(const struct luc_conv_2d_int8 *op, const luc_code_in
     int32_t columns = at.columns.last - at.columns.first, whole = depth % 4 == 0;
     int32_t taps = step == depth ? columns : 1; /* side by side */
     if ((at.rows.last - at.rows.first) * columns * depth < size) {
-        if (whole)
+        if (whole != 0) {
             luc_spread_nothing(size, to, 2);
-        else
-            for (int32_t k = 0; k < size; k++) gathered[k] = (luc_code_int8)zero;
+        } else {
+            for (int32_t k = 0; k < size; k++) { gathered[k] = (luc_code_int8)zero; }
+        }
     }
     for (int32_t k = at.rows.first; k < at.rows.last; k++) {
         int32_t l = at.columns.first;
         const luc_code_int8 *from = x + luc_pixel(w, &at, k, l) * w->channels;
         for (; l < at.columns.last; l += taps, from += taps * step) {
             int32_t place = (k * width + l) * depth, count = taps * depth;
-            if (whole)
+            if (whole != 0) {
                 luc_spread_int8(from, zero, count, to + luc_listed(place, 2), 2);
-            else
+            } else {
                 (void)memcpy(gathered + place, from, (size_t)count * sizeof *from);
+            }
         }
     }
-    if (!whole) luc_spread_int8(gathered, zero, size, to, 2);
+    if (whole == 0) { luc_spread_int8(gathered, zero, size, to, 2); }
 }
 
 /* An output of two windows. */
@@ -98,7 +100,7 @@ static LUC_APART void luc_conv_pair_int8(const struct luc_conv_2d_int8 *op, cons
         sums[0] = luc_conv_centred_int8(op, o, sums[0], p);
         sums[2] = luc_conv_centred_int8(op, o, sums[2], q);
         luc_conv_outputs_int8(op, o, cuts, sums[0], sums[2], y, z);
-        if (!other) break;
+        if (other == 0) { break; }
         sums[1] = luc_conv_centred_int8(op, o + 1, sums[1], p);
         sums[3] = luc_conv_centred_int8(op, o + 1, sums[3], q);
         luc_conv_outputs_int8(op, o + 1, cuts, sums[1], sums[3], y, z);
@@ -130,8 +132,9 @@ static void luc_conv_2d_int8(const struct luc_conv_2d_int8 *op, const luc_code_i
     const struct luc_windows *w = &op->windows;
     int32_t size = w->kernel_height * w->kernel_width * op->depth;
     int32_t of_group = w->outputs / (w->channels / op->depth);
-    for (int32_t k = 0; k < w->outputs; k += of_group, x += op->depth)
+    for (int32_t k = 0; k < w->outputs; k += of_group, x += op->depth) {
         luc_conv_filters_int8(op, op->weights + k * size, x, k, k + of_group, y, (int16_t *)scratch);
+    }
 }
 
 struct luc_conv_2d_packed_int8 {
@@ -150,13 +153,15 @@ static void luc_conv_2d_packed_int8(const struct luc_conv_2d_packed_int8 *op, co
     int32_t fours = (size + 3) / 4;
     luc_code_int8 *gathered = (luc_code_int8 *)(lists + 8 * fours);
     int8_t *weights = (int8_t *)(gathered + (depth % 4 ? 4 * fours : 0));
-    for (int32_t group = of_group; group <= w->outputs; group += of_group, x += depth)
+    for (int32_t group = of_group; group <= w->outputs; group += of_group, x += depth) {
         for (int32_t first = group - of_group; first < group; first += block) {
             int32_t end = first + block < group ? first + block : group;
-            for (int32_t o = first; o < end; o++)
+            for (int32_t o = first; o < end; o++) {
                 luc_unpack(&op->packed, o, size, 1, weights + (o - first) * size);
+            }
             luc_conv_filters_int8(&op->layer, weights, x, first, end, y, lists);
         }
+    }
 }
 
 struct luc_conv_2d_float {
@@ -176,12 +181,13 @@ static float luc_conv_float_sum(const struct luc_conv_2d_float *op, const float 
 {
     const struct luc_windows *w = &op->windows;
     float sum = 0.0f;
-    for (int32_t k = at->rows.first; k < at->rows.last; k++)
+    for (int32_t k = at->rows.first; k < at->rows.last; k++) {
         for (int32_t l = at->columns.first; l < at->columns.last; l++) {
             const float *a = x + luc_pixel(w, at, k, l) * w->channels;
             const float *b = filter + (k * w->kernel_width + l) * op->depth;
-            for (int32_t c = 0; c < op->depth; c++) sum += a[c] * b[c];
+            for (int32_t c = 0; c < op->depth; c++) { sum += a[c] * b[c]; }
         }
+    }
     return sum;
 }
 
@@ -195,9 +201,9 @@ static void luc_conv_2d_float(const struct luc_conv_2d_float *op, const float *x
         for (int32_t o = 0; o < w->outputs; o++) {
             const float *from = x + o / of_group * op->depth;
             float sum = luc_conv_float_sum(op, from, op->weights + o * size, &at);
-            if (op->bias) sum += op->bias[o];
-            if (op->has_least && sum < op->least) sum = op->least;
-            if (op->has_most && sum > op->most) sum = op->most;
+            if (op->bias != NULL) { sum += op->bias[o]; }
+            if (op->has_least && sum < op->least) { sum = op->least; }
+            if (op->has_most && sum > op->most) { sum = op->most; }
             *y++ = sum;
         }
     }

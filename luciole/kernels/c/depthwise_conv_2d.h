@@ -32,7 +32,7 @@ static inline void luc_depthwise_tap_int8(const luc_code_int8 *from, const luc_w
     sums[1] = luc_add_lower(pair, weights, sums[1]);
     sums[3] = luc_add_higher(pair, weights, sums[3]);
 #else
-    for (int k = 0; k < 4; k++) sums[k] += (from[k] - zero) * by[k];
+    for (int k = 0; k < 4; k++) { sums[k] += (from[k] - zero) * by[k]; }
 #endif
 }
 
@@ -51,8 +51,9 @@ static LUC_INSIDE void luc_depthwise_taps_int8(const luc_code_int8 *from, int32_
 {
 #if LUC_MVE
     int32x4_t four = vldrwq_s32(sums);
-    for (; taps > 0; taps--, from += step, by += outputs)
+    for (; taps > 0; taps--, from += step, by += outputs) {
         four = vaddq_s32(four, vmulq_s32(vsubq_n_s32(vldrbq_s32(from), zero), vldrbq_s32(by)));
+    }
     vstrwq_s32(sums, four);
 #else
     for (; taps >= 3; taps -= 3, from += 3 * step, by += 3 * outputs) {
@@ -62,8 +63,7 @@ static LUC_INSIDE void luc_depthwise_taps_int8(const luc_code_int8 *from, int32_
         luc_depthwise_tap_int8(from + step, by + outputs, zero, sums);
         luc_depthwise_tap_int8(from + 2 * step, by + 2 * outputs, zero, sums);
     }
-    for (; taps > 0; taps--, from += step, by += outputs)
-        luc_depthwise_tap_int8(from, by, zero, sums);
+    for (; taps > 0; taps--, from += step, by += outputs) { luc_depthwise_tap_int8(from, by, zero, sums); }
 #endif
 }
 
@@ -71,8 +71,9 @@ static LUC_INSIDE void luc_depthwise_taps_uint8(const luc_code_uint8 *from, int3
                                                 const luc_weight_uint8 *by, int32_t outputs,
                                                 int32_t taps, int32_t zero, luc_sum_uint8 sums[4])
 {
-    for (; taps > 0; taps--, from += step, by += outputs)
-        for (int k = 0; k < 4; k++) sums[k] += (from[k] - zero) * by[k];
+    for (; taps > 0; taps--, from += step, by += outputs) {
+        for (int k = 0; k < 4; k++) { sums[k] += (from[k] - zero) * by[k]; }
+    }
 }
 
 static LUC_INSIDE void luc_depthwise_taps_int16(const luc_code_int16 *from, int32_t step,
@@ -80,8 +81,9 @@ static LUC_INSIDE void luc_depthwise_taps_int16(const luc_code_int16 *from, int3
                                                 int32_t zero, luc_sum_int16 sums[4])
 {
     (void)zero;
-    for (; taps > 0; taps--, from += step, by += outputs)
-        for (int k = 0; k < 4; k++) sums[k] += from[k] * by[k];
+    for (; taps > 0; taps--, from += step, by += outputs) {
+        for (int k = 0; k < 4; k++) { sums[k] += from[k] * by[k]; }
+    }
 }
 
 /* Two neighbouring outputs. */
@@ -107,7 +109,7 @@ static LUC_INSIDE void luc_depthwise_outputs_int8(const struct luc_depthwise_con
     int32x4_t four = vldrwq_s32(sums), shifts = vldrbq_s32(op->shifts + output);
     int32x4_t none = vdupq_n_s32(0), right = vminq_s32(shifts, none);
     (void)cuts;
-    if (op->bias) four = vaddq_s32(four, vldrwq_s32(op->bias + output));
+    if (op->bias != NULL) { four = vaddq_s32(four, vldrwq_s32(op->bias + output)); }
     four = vshlq_s32(four, vmaxq_s32(shifts, none));
     four = vqrdmulhq_s32(four, vldrwq_s32(op->multipliers + output));
     four = vaddq_s32(four, vshrq_n_s32(vandq_s32(four, right), 31)); /* -1 where both are below 0 */
@@ -155,10 +157,12 @@ static luc_sum_int8 luc_depthwise_1_int8(const struct luc_depthwise_conv_2d_int8
     luc_sum_int8 sum = 0;
     int32_t zero = op->input_zero;
     x += output / op->times;
-    for (int32_t k = at->rows.first; k < at->rows.last; k++)
-        for (int32_t l = at->columns.first; l < at->columns.last; l++)
+    for (int32_t k = at->rows.first; k < at->rows.last; k++) {
+        for (int32_t l = at->columns.first; l < at->columns.last; l++) {
             sum += (x[luc_pixel(w, at, k, l) * w->channels] - zero) *
                    op->weights[(k * w->kernel_width + l) * w->outputs + output];
+        }
+    }
     return sum;
 }
 
@@ -171,8 +175,9 @@ static void luc_depthwise_conv_2d_int8(const struct luc_depthwise_conv_2d_int8 *
         struct luc_image_window at = luc_window_at(w, number);
         luc_depthwise_4_int8(op, x, &at, fours, y);
         y += fours;
-        for (int32_t o = fours; o < w->outputs; o++)
+        for (int32_t o = fours; o < w->outputs; o++) {
             *y++ = luc_depthwise_output_int8(op, o, luc_depthwise_1_int8(op, x, &at, o));
+        }
     }
 }
 
@@ -188,7 +193,7 @@ static void luc_depthwise_conv_2d_packed_int8(const struct luc_depthwise_conv_2d
     int32_t outputs = layer.windows.outputs;
     int32_t taps = layer.windows.kernel_height * layer.windows.kernel_width;
     int8_t *weights = (int8_t *)scratch;
-    for (int32_t o = 0; o < outputs; o++) luc_unpack(&op->packed, o, taps, outputs, weights + o);
+    for (int32_t o = 0; o < outputs; o++) { luc_unpack(&op->packed, o, taps, outputs, weights + o); }
     layer.weights = weights;
     luc_depthwise_conv_2d_int8(&layer, x, y);
 }
@@ -214,13 +219,15 @@ static void luc_depthwise_conv_2d_float(const struct luc_depthwise_conv_2d_float
         for (int32_t o = 0; o < w->outputs; o++) {
             const float *from = x + o / op->times;
             float sum = 0.0f;
-            for (int32_t k = at.rows.first; k < at.rows.last; k++)
-                for (int32_t l = at.columns.first; l < at.columns.last; l++)
+            for (int32_t k = at.rows.first; k < at.rows.last; k++) {
+                for (int32_t l = at.columns.first; l < at.columns.last; l++) {
                     sum += from[luc_pixel(w, &at, k, l) * w->channels] *
                            op->weights[(k * w->kernel_width + l) * w->outputs + o];
-            if (op->bias) sum += op->bias[o];
-            if (op->has_least && sum < op->least) sum = op->least;
-            if (op->has_most && sum > op->most) sum = op->most;
+                }
+            }
+            if (op->bias != NULL) { sum += op->bias[o]; }
+            if (op->has_least && sum < op->least) { sum = op->least; }
+            if (op->has_most && sum > op->most) { sum = op->most; }
             *y++ = sum;
         }
     }

@@ -45,10 +45,11 @@ static inline void luc_spread_int8(const int8_t *from, int32_t less, int32_t cou
         luc_put(to + 2 * lists, luc_add_odd_bytes(both, four));
     }
 #elif LUC_MVE
-    for (; count >= 8; count -= 8, from += 8, to += 8)
+    for (; count >= 8; count -= 8, from += 8, to += 8) {
         vstrhq_s16(to, vsubq_n_s16(vldrbq_s16(from), (int16_t)less));
+    }
 #endif
-    for (int32_t k = 0; k < count; k++) to[luc_listed(k, lists)] = (int16_t)(from[k] - less);
+    for (int32_t k = 0; k < count; k++) { to[luc_listed(k, lists)] = (int16_t)(from[k] - less); }
 }
 
 static inline void luc_spread_uint8(const uint8_t *from, int32_t less, int32_t count, int16_t *to,
@@ -62,10 +63,11 @@ static inline void luc_spread_uint8(const uint8_t *from, int32_t less, int32_t c
         luc_put(to + 2 * lists, luc_add_odd_unsigned(both, four));
     }
 #elif LUC_MVE
-    for (; count >= 8; count -= 8, from += 8, to += 8)
+    for (; count >= 8; count -= 8, from += 8, to += 8) {
         vstrhq_u16((uint16_t *)to, vsubq_n_u16(vldrbq_u16(from), (uint16_t)less));
+    }
 #endif
-    for (int32_t k = 0; k < count; k++) to[luc_listed(k, lists)] = (int16_t)(from[k] - less);
+    for (int32_t k = 0; k < count; k++) { to[luc_listed(k, lists)] = (int16_t)(from[k] - less); }
 }
 
 /* Lists halfwords: their zero point is 0. */
@@ -80,7 +82,7 @@ static inline void luc_spread_int16(const int16_t *from, int32_t less, int32_t c
         luc_put(to + 2 * lists, first >> 16 | (second & 0xffff0000u));
     }
 #endif
-    for (int32_t k = 0; k < count; k++) to[luc_listed(k, lists)] = from[k];
+    for (int32_t k = 0; k < count; k++) { to[luc_listed(k, lists)] = from[k]; }
 }
 
 /* Lists zeros. */
@@ -92,7 +94,7 @@ static inline void luc_spread_nothing(int32_t count, int16_t *to, int32_t lists)
         luc_put(to + 2 * lists, 0);
     }
 #endif
-    for (int32_t k = 0; k < count; k++) to[luc_listed(k, lists)] = 0;
+    for (int32_t k = 0; k < count; k++) { to[luc_listed(k, lists)] = 0; }
 }
 
 /* The sum of a list, where it counts: that of weights whose zero point is not 0. */
@@ -113,7 +115,7 @@ static inline int32_t luc_total_uint8(const int16_t *x, int32_t count, int32_t l
         total = luc_add_both_int8(luc_load(x + 2 * lists), 0x10001u, total);
     }
 #endif
-    for (int32_t k = 0; k < count; k++) total += x[luc_listed(k, lists)];
+    for (int32_t k = 0; k < count; k++) { total += x[luc_listed(k, lists)]; }
     return total;
 }
 
@@ -192,11 +194,12 @@ static LUC_INSIDE void luc_dots_2_int8(const int8_t *w, const int8_t *v, const i
         list = luc_add_2_int8(w, v, list, sums);
         list = luc_add_2_int8(w + 4, v + 4, list, sums);
     }
-    for (; count >= 4; count -= 4, w += 4, v += 4) list = luc_add_2_int8(w, v, list, sums);
+    for (; count >= 4; count -= 4, w += 4, v += 4) { list = luc_add_2_int8(w, v, list, sums); }
 #endif
 #if LUC_MVE
-    for (; count >= 8; count -= 8, w += 8, v += 8, list += 8)
+    for (; count >= 8; count -= 8, w += 8, v += 8, list += 8) {
         luc_add_eights_int8(vldrbq_s16(w), vldrbq_s16(v), vldrhq_s16(list), sums);
+    }
     if (count > 0) {
         mve_pred16_t some = vctp16q((uint32_t)count);
         int16x8_t one = vldrbq_z_s16(w, some), two = vldrbq_z_s16(v, some);
@@ -216,13 +219,13 @@ static LUC_INSIDE void luc_dots_2x2_int8(const int8_t *w, const int8_t *v, const
                                      luc_sum_int8 sums[4])
 {
     const int16_t *list = x, *other = x + luc_second_list(count);
-    for (int k = 0; k < 4; k++) sums[k] = 0;
+    for (int k = 0; k < 4; k++) { sums[k] = 0; }
 #if LUC_IN_PAIRS
     for (; LUC_UNROLLED && count >= 8; count -= 8, w += 8, v += 8) {
         list = luc_add_2x2_int8(w, v, list, sums);
         list = luc_add_2x2_int8(w + 4, v + 4, list, sums);
     }
-    for (; count >= 4; count -= 4, w += 4, v += 4) list = luc_add_2x2_int8(w, v, list, sums);
+    for (; count >= 4; count -= 4, w += 4, v += 4) { list = luc_add_2x2_int8(w, v, list, sums); }
     other = list + luc_second_list(count);
 #endif
 #if LUC_MVE

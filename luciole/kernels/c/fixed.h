@@ -30,10 +30,11 @@ static inline int32_t luc_quotient(int64_t x, int32_t count)
 /* Writes a number, or its level where there are some. */
 static inline void luc_store(int32_t number, const int32_t *thresholds, unsigned bits, void *y, uint32_t k)
 {
-    if (bits)
+    if (bits != 0) {
         ((uint8_t *)y)[k] = luc_level(number, thresholds, bits);
-    else
+    } else {
         ((int32_t *)y)[k] = number;
+    }
 }
 
 struct luc_add_fixed {
@@ -84,7 +85,7 @@ struct luc_clamp_fixed {
 
 static void luc_clamp_fixed(const struct luc_clamp_fixed *op, const int32_t *x, int32_t *y)
 {
-    for (uint32_t k = 0; k < op->count; k++) y[k] = luc_between(x[k], op->least, op->most);
+    for (uint32_t k = 0; k < op->count; k++) { y[k] = luc_between(x[k], op->least, op->most); }
 }
 
 struct luc_quantize_fixed {
@@ -113,12 +114,13 @@ struct luc_mean_fixed {
 /* MEAN over neighbouring axes: [outer, count, inner] to [outer, inner]. */
 static void luc_mean_fixed(const struct luc_mean_fixed *op, const int32_t *x, int32_t *y)
 {
-    for (uint32_t i = 0; i < op->outer; i++, x += op->count * op->inner)
+    for (uint32_t i = 0; i < op->outer; i++, x += op->count * op->inner) {
         for (uint32_t j = 0; j < op->inner; j++) {
             int64_t sum = 0;
-            for (uint32_t k = 0; k < op->count; k++) sum += x[k * op->inner + j];
+            for (uint32_t k = 0; k < op->count; k++) { sum += x[k * op->inner + j]; }
             *y++ = luc_quotient(sum, (int32_t)op->count);
         }
+    }
 }
 
 struct luc_pool_2d_fixed {
@@ -135,13 +137,14 @@ static int32_t luc_pooled(const struct luc_pool_2d_fixed *op, const int32_t *x,
     const struct luc_windows *w = &op->windows;
     int64_t sum = 0;
     int32_t largest = INT32_MIN;
-    for (int32_t k = at->rows.first; k < at->rows.last; k++)
+    for (int32_t k = at->rows.first; k < at->rows.last; k++) {
         for (int32_t l = at->columns.first; l < at->columns.last; l++) {
             int32_t v = x[luc_pixel(w, at, k, l) * w->channels];
             sum += v;
             largest = v > largest ? v : largest;
         }
-    if (op->takes_largest) return largest;
+    }
+    if (op->takes_largest != 0) { return largest; }
     return luc_quotient(sum, (at->rows.last - at->rows.first) * (at->columns.last - at->columns.first));
 }
 
@@ -152,8 +155,9 @@ static void luc_pool_2d_fixed(const struct luc_pool_2d_fixed *op, const int32_t 
     int32_t count = luc_window_count(w);
     for (int32_t number = 0; number < count; number++) {
         struct luc_image_window at = luc_window_at(w, number);
-        for (int32_t c = 0; c < w->outputs; c++)
+        for (int32_t c = 0; c < w->outputs; c++) {
             *y++ = luc_between(luc_pooled(op, x + c, &at), op->least, op->most);
+        }
     }
 }
 

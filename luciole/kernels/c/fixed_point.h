@@ -27,15 +27,15 @@ static inline int32_t luc_halved(int32_t x, int bits)
 /* x multiplier / 2^31 2^shift: TFLite's MultiplyByQuantizedMultiplier. */
 static inline int32_t luc_scaled(int32_t x, int32_t multiplier, int shift)
 {
-    if (shift >= 0) return luc_high((int32_t)((uint32_t)x << shift), multiplier);
+    if (shift >= 0) { return luc_high((int32_t)((uint32_t)x << shift), multiplier); }
     return luc_halved(luc_high(x, multiplier), -shift);
 }
 
 /* A number of steps from zero as an element between limits. */
 static inline luc_code_int8 luc_stored_int8(int32_t steps, int32_t zero, int32_t least, int32_t most)
 {
-    if (steps > most - zero) steps = most - zero;
-    if (steps < least - zero) steps = least - zero;
+    if (steps > most - zero) { steps = most - zero; }
+    if (steps < least - zero) { steps = least - zero; }
     return (luc_code_int8)(steps + zero);
 }
 
@@ -45,7 +45,7 @@ static inline void luc_kept_int8(int32_t steps[2], int32_t zero, int32_t least, 
 #if LUC_DSP
     int32_t first = luc_within_int8(luc_add_within(steps[0], zero));
     int32_t second = luc_within_int8(luc_add_within(steps[1], zero));
-    if (cuts) {
+    if (cuts != 0) {
         first = first < least ? least : first > most ? most : first;
         second = second < least ? least : second > most ? most : second;
     }

@@ -40,14 +40,16 @@ static int32_t luc_exp_16(int32_t x, int integer_bits)
 {
     int fraction = 15 - integer_bits;
     int32_t quarter = (int32_t)1 << fraction >> 2, near, rest, result;
-    if (!x) return 32767;
-    if (integer_bits > 5 && x < -((int32_t)1 << (fraction + 5))) return 0;
+    if (x == 0) { return 32767; }
+    if (integer_bits > 5 && x < -((int32_t)1 << (fraction + 5))) { return 0; }
     near = (x & (quarter - 1)) - quarter;
     result = luc_exp_near_zero_16(luc_short(near * ((int32_t)1 << integer_bits)));
     rest = near - x;
-    for (int power = -2; power < 5 && power < integer_bits; power++)
-        if (rest & (int32_t)1 << (fraction + power))
+    for (int power = -2; power < 5 && power < integer_bits; power++) {
+        if (rest & (int32_t)1 << (fraction + power)) {
             result = luc_high_16(result, luc_halvings_16[power + 2]);
+        }
+    }
     return result;
 }
 
@@ -66,7 +68,7 @@ static int32_t luc_over_one_plus_16(int32_t x)
 static int32_t luc_logistic_16(int32_t x)
 {
     int32_t found;
-    if (!x) return 1 << 14;
+    if (x == 0) { return 1 << 14; }
     found = luc_short(luc_over_one_plus_16(luc_exp_16((int16_t)(x < 0 ? x : -x), 3)) * 2);
     return x > 0 ? found : 32767 - found;
 }
@@ -75,7 +77,7 @@ static int32_t luc_logistic_16(int32_t x)
 static int32_t luc_tanh_16(int32_t x, int integer_bits)
 {
     int32_t found;
-    if (!x) return 0;
+    if (x == 0) { return 0; }
     found = luc_over_one_plus_16(luc_exp_16((int16_t)(x < 0 ? x : -x), integer_bits + 1));
     found = luc_short((int16_t)(found - (1 << 13)) * 4);
     return x > 0 ? found : (int16_t)-found;

@@ -63,7 +63,7 @@ static inline float luc_mantissa(float x, float root)
 /* The square root, correctly rounded, bit by bit where there is no instruction; that of -0 is -0. */
 static float luc_root(float x)
 {
-    if (x < 0.0f) return luc_of_bits(0x7fc00000); /* machines differ in its sign */
+    if (x < 0.0f) { return luc_of_bits(0x7fc00000); } /* machines differ in its sign */
 #if defined(__GNUC__) && defined(__aarch64__)
     __asm__("fsqrt %s0, %s0" : "+w"(x));
     return x;
@@ -76,9 +76,10 @@ static float luc_root(float x)
 #else
     uint32_t fraction = luc_bits_of(x) & 0x7fffff, root = 0, rest = 0, odd;
     int32_t exponent = (int32_t)(luc_bits_of(x) >> 23) - 127;
-    if (!(x > 0.0f) || exponent == 128) return x;
-    if (exponent == -127) /* a denormal */
-        for (exponent++; fraction < 0x800000; exponent--) fraction <<= 1;
+    if (!(x > 0.0f) || exponent == 128) { return x; }
+    if (exponent == -127) { /* a denormal */
+        for (exponent++; fraction < 0x800000; exponent--) { fraction <<= 1; }
+    }
     odd = (uint32_t)exponent & 1;
     fraction = (fraction | 0x800000) << (7 + odd);
     for (int k = 0; k < 25; k++, fraction <<= 2) { /* 24 bits, and one to round by */

@@ -45,10 +45,10 @@ static int32_t luc_scaled_exactly(double sum, double factor)
 {
     double scaled = sum * factor;
     int32_t steps;
-    if (scaled > 2147483000.0) scaled = 2147483000.0; /* beyond all limits of elements */
-    if (scaled < -2147483000.0) scaled = -2147483000.0;
+    if (scaled > 2147483000.0) { scaled = 2147483000.0; } /* beyond all limits of elements */
+    if (scaled < -2147483000.0) { scaled = -2147483000.0; }
     steps = (int32_t)scaled;
-    if (scaled - steps >= 0.5) return steps + 1;
+    if (scaled - steps >= 0.5) { return steps + 1; }
     return scaled - steps <= -0.5 ? steps - 1 : steps;
 }
 
@@ -107,7 +107,7 @@ static void luc_fully_connected_outputs_int8(const struct luc_fully_connected_in
             luc_dots_2_int8(by, by + (other ? op->inputs : 0), row, op->inputs, sums);
             sums[0] = luc_fully_connected_centred_int8(op, o, sums[0], total);
             y[o] = luc_fully_connected_output_int8(op, o, sums[0]);
-            if (!other) break;
+            if (other == 0) { break; }
             sums[1] = luc_fully_connected_centred_int8(op, o + 1, sums[1], total);
             y[o + 1] = luc_fully_connected_output_int8(op, o + 1, sums[1]);
         }
@@ -133,8 +133,9 @@ static void luc_fully_connected_packed_int8(const struct luc_fully_connected_pac
     int8_t *weights = (int8_t *)(row + (size + 3) / 4 * 4);
     for (int32_t first = 0; first < outputs; first += block) {
         int32_t end = first + block < outputs ? first + block : outputs;
-        for (int32_t o = first; o < end; o++)
+        for (int32_t o = first; o < end; o++) {
             luc_unpack(&op->packed, o, size, 1, weights + (o - first) * size);
+        }
         luc_fully_connected_outputs_int8(&op->layer, weights, x, first, end, y, row);
     }
 }
@@ -154,16 +155,17 @@ struct luc_fully_connected_float {
 static void luc_fully_connected_float(const struct luc_fully_connected_float *op, const float *x,
                                       float *y)
 {
-    for (int32_t row = 0; row < op->rows; row++, x += op->inputs)
+    for (int32_t row = 0; row < op->rows; row++, x += op->inputs) {
         for (int32_t o = 0; o < op->outputs; o++) {
             const float *w = op->weights + o * op->inputs;
             float sum = 0.0f;
-            for (int32_t k = 0; k < op->inputs; k++) sum += x[k] * w[k];
-            if (op->bias) sum += op->bias[o];
-            if (op->has_least && sum < op->least) sum = op->least;
-            if (op->has_most && sum > op->most) sum = op->most;
+            for (int32_t k = 0; k < op->inputs; k++) { sum += x[k] * w[k]; }
+            if (op->bias != NULL) { sum += op->bias[o]; }
+            if (op->has_least && sum < op->least) { sum = op->least; }
+            if (op->has_most && sum > op->most) { sum = op->most; }
             *y++ = sum;
         }
+    }
 }
 
 #endif

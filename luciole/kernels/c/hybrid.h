@@ -26,7 +26,7 @@ struct luc_hybrid {
 static int16_t luc_step(float steps, float least, float most)
 {
     steps += steps < 0.0f ? -0.5f : 0.5f;
-    if (steps > most) steps = most;
+    if (steps > most) { steps = most; }
     return (int16_t)(steps < least ? least : steps);
 }
 
@@ -38,7 +38,7 @@ static float luc_zero_of(double least, double most)
     double begun = -128.0 - least, ended = 127.0 - most;
     double chosen = 128.0 - least < 127.0 + (most < 0.0 ? -most : most) ? begun : ended;
     chosen += chosen < 0.0 ? -0.5 : 0.5;
-    if (chosen > 127.0) chosen = 127.0;
+    if (chosen > 127.0) { chosen = 127.0; }
     return (float)(int32_t)(chosen < -128.0 ? -128.0 : chosen);
 }
 
@@ -50,13 +50,14 @@ static float luc_around_zero(const float *x, int32_t count, int16_t *steps)
     for (int32_t k = 0; k < count; k++) {
         float size = luc_magnitude(x[k]);
         finite &= size <= 3.4028235e38f;
-        if (size > span) span = size;
+        if (size > span) { span = size; }
     }
     inverse = span > 0.0f ? 127.0f / span : 0.0f;
-    if (!finite || !(inverse <= 3.4028235e38f)) inverse = 0.0f;
-    for (int32_t k = 0; k < count; k++)
+    if (!finite || !(inverse <= 3.4028235e38f)) { inverse = 0.0f; }
+    for (int32_t k = 0; k < count; k++) {
         steps[k] = (int16_t)(inverse > 0.0f ? luc_step(x[k] * inverse, -127.0f, 127.0f) : 0);
-    if (!finite) return luc_of_bits(0x7fc00000u);
+    }
+    if (finite == 0) { return luc_of_bits(0x7fc00000u); }
     return inverse > 0.0f ? span / 127.0f : 1.0f;
 }
 
@@ -68,16 +69,17 @@ static float luc_between_ends(const float *x, int32_t count, int16_t *steps)
     int finite = 1;
     for (int32_t k = 0; k < count; k++) {
         finite &= luc_magnitude(x[k]) <= 3.4028235e38f;
-        if (x[k] < least) least = x[k];
-        if (x[k] > most) most = x[k];
+        if (x[k] < least) { least = x[k]; }
+        if (x[k] > most) { most = x[k]; }
     }
     exact = finite && most > least ? ((double)most - (double)least) / 255.0 : 1.0;
     scale = (float)exact;
     zero = luc_zero_of((double)least / exact, (double)most / exact);
     inverse = scale > 0.0f ? (float)(1.0 / (double)scale) : 0.0f;
-    if (!finite || !(most > least) || !(inverse <= 3.4028235e38f)) inverse = 0.0f;
-    for (int32_t k = 0; k < count; k++)
+    if (!finite || !(most > least) || !(inverse <= 3.4028235e38f)) { inverse = 0.0f; }
+    for (int32_t k = 0; k < count; k++) {
         steps[k] = (int16_t)(inverse > 0.0f ? luc_step(x[k] * inverse, -128.0f - zero, 127.0f - zero) : 0);
+    }
     return finite ? scale : luc_of_bits(0x7fc00000u);
 }
 
@@ -87,12 +89,13 @@ static int32_t luc_hybrid_sum(const struct luc_hybrid *op, const int16_t *x, con
 {
     const struct luc_windows *w = &op->windows;
     int32_t sum = 0;
-    for (int32_t k = at->rows.first; k < at->rows.last; k++)
+    for (int32_t k = at->rows.first; k < at->rows.last; k++) {
         for (int32_t l = at->columns.first; l < at->columns.last; l++) {
             const int16_t *a = x + luc_pixel(w, at, k, l) * w->channels;
             const int8_t *b = filter + (k * w->kernel_width + l) * op->depth;
-            for (int32_t c = 0; c < op->depth; c++) sum += a[c] * b[c];
+            for (int32_t c = 0; c < op->depth; c++) { sum += a[c] * b[c]; }
         }
+    }
     return sum;
 }
 
@@ -112,9 +115,9 @@ static void luc_hybrid(const struct luc_hybrid *op, const float *x, float *y, vo
                 const int16_t *from = steps + o / of_group * op->depth;
                 float sum = (float)luc_hybrid_sum(op, from, op->weights + o * size, &at);
                 sum = op->together ? sum * (scale * op->scales[o]) : sum * op->scales[o] * scale;
-                if (op->bias) sum += op->bias[o];
-                if (op->has_least && sum < op->least) sum = op->least;
-                if (op->has_most && sum > op->most) sum = op->most;
+                if (op->bias != NULL) { sum += op->bias[o]; }
+                if (op->has_least && sum < op->least) { sum = op->least; }
+                if (op->has_most && sum > op->most) { sum = op->most; }
                 *y++ = sum;
             }
         }

@@ -86,7 +86,7 @@ static void luc_count(const luc_bits *bits, const uint16_t *r, const struct luc_
             carry &= t;
         }
     }
-    if (units) {
+    if (units != 0) {
         LUC_ADD_8(r, carry);
         more = eights & carry;
         eights ^= carry;
@@ -166,7 +166,7 @@ static uint32_t luc_close(struct luc_sorted *x, uint32_t first, uint32_t end, ui
                           uint32_t differs)
 {
     uint32_t count = end - first;
-    while ((end - first) % LUC_UNIT) x->rows[end++] = zeros;
+    while ((end - first) % LUC_UNIT) { x->rows[end++] = zeros; }
     x->constant -= count * differs;
     for (uint32_t done = 0; done < count; done += LUC_MOST_ROWS) {
         struct luc_segment *s = &x->segment[x->segments++];
@@ -185,19 +185,21 @@ static void luc_sort_by_level(const struct luc_levels *q, const uint8_t *x, cons
     uint32_t end[LUC_MOST_LEVELS], first = 0;
     for (unsigned l = 0; l < 1u << q->bits; l++) {
         end[l] = first;
-        if (l != most) first += (count[l] + LUC_UNIT - 1u) / LUC_UNIT * LUC_UNIT;
+        if (l != most) { first += (count[l] + LUC_UNIT - 1u) / LUC_UNIT * LUC_UNIT; }
     }
 #if LUC_WORDS > 1
-    for (unsigned l = 0; l < 1u << q->bits; l++)
-        if (l != most && count[l]) luc_places(x, q->inputs, l, to->rows + end[l]);
-    for (unsigned l = 0; l < 1u << q->bits; l++) end[l] += l != most ? count[l] : 0u;
+    for (unsigned l = 0; l < 1u << q->bits; l++) {
+        if (l != most && count[l]) { luc_places(x, q->inputs, l, to->rows + end[l]); }
+    }
+    for (unsigned l = 0; l < 1u << q->bits; l++) { end[l] += l != most ? count[l] : 0u; }
 #else
-    for (unsigned k = 0; k < q->inputs; k++)
-        if (x[k] != most) to->rows[end[x[k]]++] = (uint16_t)k;
+    for (unsigned k = 0; k < q->inputs; k++) {
+        if (x[k] != most) { to->rows[end[x[k]]++] = (uint16_t)k; }
+    }
 #endif
     for (unsigned l = 0; l < 1u << q->bits; l++) {
         uint32_t differs = (uint32_t)q->level[l] - (uint32_t)q->level[most];
-        if (l != most) luc_close(to, end[l] - count[l], end[l], q->inputs, differs);
+        if (l != most) { (void)luc_close(to, end[l] - count[l], end[l], q->inputs, differs); }
     }
 }
 
@@ -221,16 +223,19 @@ static void luc_sort_by_sign(const struct luc_levels *q, const uint8_t *x, unsig
 static unsigned luc_histogram(const struct luc_levels *q, const uint8_t *x, uint16_t *count)
 {
     unsigned most = 0;
-    for (unsigned l = 0; l < 1u << q->bits; l++) count[l] = 0;
+    for (unsigned l = 0; l < 1u << q->bits; l++) { count[l] = 0; }
 #if LUC_WORDS > 1
-    for (unsigned k = 0; k < q->inputs; k += 32)
-        for (unsigned l = 0; l < 1u << q->bits; l++)
+    for (unsigned k = 0; k < q->inputs; k += 32) {
+        for (unsigned l = 0; l < 1u << q->bits; l++) {
             count[l] += (uint16_t)__builtin_popcount(luc_equal(x, q->inputs, k, l));
+        }
+    }
 #else
-    for (unsigned k = 0; k < q->inputs; k++) count[x[k]]++;
+    for (unsigned k = 0; k < q->inputs; k++) { count[x[k]]++; }
 #endif
-    for (unsigned l = 1; l < 1u << q->bits; l++)
-        if (count[l] > count[most]) most = l;
+    for (unsigned l = 1; l < 1u << q->bits; l++) {
+        if (count[l] > count[most]) { most = l; }
+    }
     return most;
 }
 
@@ -242,7 +247,7 @@ static void luc_begin(const struct luc_levels *q, const uint16_t *count, unsigne
     to->middle = 2 * (uint32_t)q->level[most];
     to->constant = 0u - (uint32_t)q->level[most] * q->inputs;
     to->total = 0;
-    for (unsigned l = 0; l < 1u << q->bits; l++) to->total += (int64_t)count[l] * q->level[l];
+    for (unsigned l = 0; l < 1u << q->bits; l++) { to->total += (int64_t)count[l] * q->level[l]; }
 }
 
 /* Sorts inputs, given as numbers of levels, in the way that takes fewer steps. */
@@ -257,15 +262,17 @@ static void luc_sort(const struct luc_levels *q, const uint8_t *x, struct luc_so
     uint32_t by_level = 0, by_sign = q->bits * (uint32_t)LUC_WEIGHING;
     luc_begin(q, count, most, to);
     for (unsigned l = 0; l < 1u << q->bits; l++) {
-        if (l == most || !count[l]) continue;
+        if (l == most || !count[l]) { continue; }
         by_level += count[l] + (uint32_t)LUC_WEIGHING;
-        for (unsigned i = 0; i < q->bits; i++)
+        for (unsigned i = 0; i < q->bits; i++) {
             by_sign += (q->code[l] ^ q->code[most]) >> i & 1 ? count[l] : 0u;
+        }
     }
-    if (by_level <= by_sign)
+    if (by_level <= by_sign) {
         luc_sort_by_level(q, x, count, most, to);
-    else
+    } else {
         luc_sort_by_sign(q, x, most, to);
+    }
 #endif
 }
 
@@ -273,8 +280,9 @@ static void luc_sort(const struct luc_levels *q, const uint8_t *x, struct luc_so
 static inline uint8_t luc_level(int32_t number, const int32_t *thresholds, unsigned bits)
 {
     unsigned level = 0;
-    for (unsigned step = 1u << bits >> 1; step; step >>= 1)
-        if (number > thresholds[level + step - 1]) level += step;
+    for (unsigned step = 1u << bits >> 1; step != 0; step >>= 1) {
+        if (number > thresholds[level + step - 1]) { level += step; }
+    }
     return (uint8_t)level;
 }
 
@@ -284,10 +292,11 @@ static inline void luc_levels_among(const int32_t *x, uint8_t *y, uint32_t count
 {
 #if LUC_WORDS > 1
     (void)memset(y, 0, count);
-    for (uint32_t t = 0; t < (1u << bits) - 1; t++)
-        for (uint32_t k = 0; k < count; k++) y[k] = (uint8_t)(y[k] + (x[k] > thresholds[t]));
+    for (uint32_t t = 0; t < (1u << bits) - 1; t++) {
+        for (uint32_t k = 0; k < count; k++) { y[k] = (uint8_t)(y[k] + (x[k] > thresholds[t])); }
+    }
 #else
-    for (uint32_t k = 0; k < count; k++) y[k] = luc_level(x[k], thresholds, bits);
+    for (uint32_t k = 0; k < count; k++) { y[k] = luc_level(x[k], thresholds, bits); }
 #endif
 }
 
@@ -306,26 +315,28 @@ static inline void luc_finish(const struct luc_results *to, struct luc_products 
 {
     luc_sums all = LUC_ZERO, result;
     all += (int32_t)total;
-    if (to->offsets) luc_add_products(sums, &all, to->offsets + output);
+    if (to->offsets != NULL) { luc_add_products(sums, &all, to->offsets + output); }
     luc_upper_halves(sums, &result);
     result += *(const luc_sums *)(to->starts + output);
 #if LUC_WORDS > 1
     *(luc_sums *)((int32_t *)y + output) = result;
 #else
-    if (to->next_bits)
+    if (to->next_bits != 0) {
         ((uint8_t *)y)[output] = luc_level(result, to->thresholds, to->next_bits);
-    else
+    } else {
         ((int32_t *)y)[output] = result;
+    }
 #endif
 }
 
 /* A record's results, which are in whole vectors, as callers get them. */
 static inline void luc_leave(const struct luc_results *to, const int32_t *results, void *y)
 {
-    if (to->next_bits)
+    if (to->next_bits != 0) {
         luc_levels_among(results, (uint8_t *)y, to->outputs, to->thresholds, to->next_bits);
-    else
+    } else {
         (void)memcpy(y, results, 4 * (size_t)to->outputs);
+    }
 }
 
 #endif

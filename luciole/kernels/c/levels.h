@@ -15,8 +15,8 @@ static inline int32_t luc_order(float x)
 {
     int32_t order;
     (void)memcpy(&order, &x, sizeof order);
-    if ((order & 0x7fffffff) > 0x7f800000) return INT32_MIN;
-    if (order == INT32_MIN) return 0;
+    if ((order & 0x7fffffff) > 0x7f800000) { return INT32_MIN; }
+    if (order == INT32_MIN) { return 0; }
     return order < 0 ? order ^ 0x7fffffff : order;
 }
 
@@ -30,11 +30,10 @@ static void luc_levels_of_floats(const struct luc_levels_of_floats *op, const fl
         float threshold;
         order = order < 0 ? order ^ 0x7fffffff : order;
         (void)memcpy(&threshold, &order, sizeof threshold);
-        for (uint32_t k = 0; k < op->count; k++) y[k] = (uint8_t)(y[k] + (x[k] > threshold));
+        for (uint32_t k = 0; k < op->count; k++) { y[k] = (uint8_t)(y[k] + (x[k] > threshold)); }
     }
 #else
-    for (uint32_t k = 0; k < op->count; k++)
-        y[k] = luc_level(luc_order(x[k]), op->thresholds, op->bits);
+    for (uint32_t k = 0; k < op->count; k++) { y[k] = luc_level(luc_order(x[k]), op->thresholds, op->bits); }
 #endif
 }
 
@@ -56,7 +55,7 @@ struct luc_floats_of_fixed {
 
 static void luc_floats_of_fixed(const struct luc_floats_of_fixed *op, const int32_t *x, float *y)
 {
-    for (uint32_t k = 0; k < op->count; k++) y[k] = (float)x[k] * op->unit;
+    for (uint32_t k = 0; k < op->count; k++) { y[k] = (float)x[k] * op->unit; }
 }
 
 struct luc_bytes_of_bytes {
@@ -68,7 +67,7 @@ static void luc_bytes_of_bytes(const struct luc_bytes_of_bytes *op, const void *
 {
     const uint8_t *from = (const uint8_t *)x;
     uint8_t *to = (uint8_t *)y;
-    for (uint32_t k = 0; k < op->count; k++) to[k] = op->table[from[k]];
+    for (uint32_t k = 0; k < op->count; k++) { to[k] = op->table[from[k]]; }
 }
 
 struct luc_floats_of_bytes {
@@ -79,7 +78,7 @@ struct luc_floats_of_bytes {
 static void luc_floats_of_bytes(const struct luc_floats_of_bytes *op, const void *x, float *y)
 {
     const uint8_t *from = (const uint8_t *)x;
-    for (uint32_t k = 0; k < op->count; k++) y[k] = op->table[from[k]];
+    for (uint32_t k = 0; k < op->count; k++) { y[k] = op->table[from[k]]; }
 }
 
 #endif

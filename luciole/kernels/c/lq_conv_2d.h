@@ -68,18 +68,18 @@ static void luc_list_row(const struct luc_lq_conv_2d *op, const uint8_t *x, uint
     const struct luc_windows *w = &op->windows;
     uint32_t width = (uint32_t)w->input_width, channels = (uint32_t)w->channels, place = 0;
     uint32_t end[LUC_MOST_LEVELS], count = width * channels, levels = op->levels;
-    for (uint32_t l = 0; l < levels; l++) end[l] = 0;
-    for (uint32_t k = 0; k < count; k++) end[x[k]]++;
+    for (uint32_t l = 0; l < levels; l++) { end[l] = 0; }
+    for (uint32_t k = 0; k < count; k++) { end[x[k]]++; }
     for (uint32_t l = 0, first = 0; l < levels; l++) {
         uint32_t size = end[l];
         end[l] = first;
         first += size;
     }
     for (uint32_t column = 0; column < width; column++) {
-        for (uint32_t l = 0; l < levels; l++) begin[l * (width + 1) + column] = (uint16_t)end[l];
-        for (uint32_t k = 0; k < channels; k++, place++) places[end[x[place]]++] = (uint16_t)place;
+        for (uint32_t l = 0; l < levels; l++) { begin[l * (width + 1) + column] = (uint16_t)end[l]; }
+        for (uint32_t k = 0; k < channels; k++, place++) { places[end[x[place]]++] = (uint16_t)place; }
     }
-    for (uint32_t l = 0; l < levels; l++) begin[l * (width + 1) + width] = (uint16_t)end[l];
+    for (uint32_t l = 0; l < levels; l++) { begin[l * (width + 1) + width] = (uint16_t)end[l]; }
 }
 
 /* Appends a piece of a list, moved; returns the end. */
@@ -131,8 +131,9 @@ static void luc_sort_window(const struct luc_lq_conv_2d *op, struct luc_lists *l
     for (uint32_t part = 0; part < op->parts; part++) {
         uint16_t *end = to->rows + first;
         uint32_t count;
-        for (; member < op->ends[part]; member++)
+        for (; member < op->ends[part]; member++) {
             end = luc_meet(op, lists, op->members[member], rows, columns, end);
+        }
         count = (uint32_t)(end - to->rows) - first;
         to->total += (int64_t)count * op->differs[part];
         first = luc_close(to, first, first + count, zeros, (uint32_t)op->differs[part]);
@@ -182,10 +183,10 @@ static void luc_lq_window(const struct luc_lq_conv_2d *op, const struct luc_list
             luc_weigh_window(x, lists->planes[0] + i, sums);
             for (unsigned k = 0; k < 4; k++, scales += LUC_WORDS) {
                 luc_add_products(&sum, &sums[k], scales);
-                if (--left) continue;
+                if (--left != 0) { continue; }
                 luc_finish(to, &sum, x->total, output, y);
                 output += LUC_WORDS;
-                if (output >= to->outputs) return;
+                if (output >= to->outputs) { return; }
                 left = op->weight_bits;
                 sum = none;
             }
@@ -202,7 +203,7 @@ static int32_t luc_find_lines(const struct luc_lq_conv_2d *op, const uint8_t *x,
     const struct luc_windows *w = &op->windows;
     int32_t width = w->input_width * w->channels, begins = op->levels * (w->input_width + 1);
     int32_t last = rows.begin + (rows.last - 1) * w->dilation_height;
-    if (rows.first >= rows.last) return done;
+    if (rows.first >= rows.last) { return done; }
     for (done = done < rows.begin ? rows.begin : done; done <= last; done++) {
         int32_t kept = done % op->kept_rows;
         luc_list_row(op, x + done * width, lists->begin + kept * begins,
@@ -240,7 +241,7 @@ static void luc_lq_windows(const struct luc_lq_conv_2d *op, struct luc_lists *li
     const struct luc_windows *w = &op->windows;
     uint32_t outputs = (uint32_t)w->outputs, size = outputs * (op->next_bits ? 1u : 4u);
     struct luc_results to = {outputs, op->next_bits, NULL, op->offsets, op->thresholds};
-    if (added) to.next_bits = 0;
+    if (added != 0) { to.next_bits = 0; }
     for (int32_t j = 0; j < w->output_width; j++, y += size) {
         struct luc_taps columns = luc_taps(j, w->stride_width, w->padding_left, w->kernel_width,
                                            w->dilation_width, w->input_width);
@@ -248,10 +249,10 @@ static void luc_lq_windows(const struct luc_lq_conv_2d *op, struct luc_lists *li
         to.starts = starts + op->column_case[j] * LUC_WHOLE(w->outputs);
         luc_sort_window(op, lists, rows, columns);
         luc_lq_window(op, lists, &to, is_apart ? (void *)lists->results : (void *)y);
-        if (added) {
+        if (added != 0) {
             luc_lq_sums(op, lists->results, added, y);
             added += outputs * (op->table ? 1u : 4u);
-        } else if (is_apart) {
+        } else if (is_apart != 0) {
             luc_leave(&to, lists->results, y);
         }
     }
@@ -272,7 +273,7 @@ static void luc_lq_images(const struct luc_lq_conv_2d *op, const uint8_t *x, con
     lists.begin = (uint16_t *)(void *)(lists.sorted.segment + op->most_segments);
     lists.places = lists.begin + op->kept_rows * op->levels * (w->input_width + 1);
     lists.sorted.rows = lists.places + op->kept_rows * width;
-    for (int32_t n = 0; n < w->batches; n++, x += w->input_height * width)
+    for (int32_t n = 0; n < w->batches; n++, x += w->input_height * width) {
         for (int32_t i = 0, done = 0; i < w->output_height; i++) {
             struct luc_taps rows = luc_taps(i, w->stride_height, w->padding_top, w->kernel_height,
                                             w->dilation_height, w->input_height);
@@ -280,8 +281,9 @@ static void luc_lq_images(const struct luc_lq_conv_2d *op, const uint8_t *x, con
             done = luc_find_lines(op, x, &lists, rows, done);
             luc_lq_windows(op, &lists, rows, starts, added, y);
             y += row * (op->next_bits ? 1u : 4u);
-            if (added) added += row * (op->table ? 1u : 4u);
+            if (added != 0) { added += row * (op->table ? 1u : 4u); }
         }
+    }
 }
 
 /* y: int32_t [batches][output_height][output_width][outputs], or uint8_t of the same shape where

@@ -48,11 +48,11 @@ struct luc_different {
 static void luc_basis_bits(const struct luc_levels *q, const uint8_t *x, unsigned k,
                            uint32_t bits[LUC_MOST_BITS], uint16_t *count)
 {
-    for (unsigned i = 0; i < LUC_MOST_BITS; i++) bits[i] = 0;
+    for (unsigned i = 0; i < LUC_MOST_BITS; i++) { bits[i] = 0; }
     for (unsigned l = 0; l < 1u << q->bits; l++) {
         uint32_t found = luc_equal(x, q->inputs, k, l);
         count[l] += (uint16_t)__builtin_popcount(found);
-        for (unsigned i = 0; i < LUC_MOST_BITS; i++) bits[i] |= q->code[l] >> i & 1 ? found : 0u;
+        for (unsigned i = 0; i < LUC_MOST_BITS; i++) { bits[i] |= q->code[l] >> i & 1 ? found : 0u; }
     }
 }
 
@@ -63,7 +63,7 @@ static void luc_keep(const struct luc_levels *q, unsigned most, struct luc_diffe
     for (unsigned k = 0; k < q->inputs; k += 32) {
         const uint32_t *from = to->bits[k / 32];
         uint32_t *bits = to->bits[to->words], any = 0, inside = 0xffffffffu;
-        if (q->inputs - k < 32) inside = (1u << (q->inputs - k)) - 1;
+        if (q->inputs - k < 32) { inside = (1u << (q->inputs - k)) - 1; }
         for (unsigned i = 0; i < q->bits; i++) {
             bits[i] = from[i] ^ (q->code[most] >> i & 1 ? inside : 0u);
             any |= bits[i];
@@ -79,20 +79,20 @@ static void luc_differ(const struct luc_levels *q, const uint8_t *x, struct luc_
 {
     uint16_t count[LUC_MOST_LEVELS] = {0};
     unsigned most = 0;
-    for (unsigned k = 0; k < q->inputs; k += 32)
-        luc_basis_bits(q, x, k, to->bits[k / 32], count);
-    for (unsigned l = 1; l < 1u << q->bits; l++)
-        if (count[l] > count[most]) most = l;
+    for (unsigned k = 0; k < q->inputs; k += 32) { luc_basis_bits(q, x, k, to->bits[k / 32], count); }
+    for (unsigned l = 1; l < 1u << q->bits; l++) {
+        if (count[l] > count[most]) { most = l; }
+    }
     to->middle = 2 * (uint32_t)q->level[most];
     to->constant = 0u - (uint32_t)q->level[most] * q->inputs;
     to->total = 0;
-    for (unsigned l = 0; l < 1u << q->bits; l++) to->total += (int64_t)count[l] * q->level[l];
+    for (unsigned l = 0; l < 1u << q->bits; l++) { to->total += (int64_t)count[l] * q->level[l]; }
     for (unsigned i = 0; i < q->bits; i++) {
         uint32_t twice = 2 * (uint32_t)q->basis[i];
         to->factor[i] = q->code[most] >> i & 1 ? 0u - twice : twice;
     }
     luc_keep(q, most, to);
-    for (unsigned i = 0; i < q->bits; i++) to->factor[i] *= 2;
+    for (unsigned i = 0; i < q->bits; i++) { to->factor[i] *= 2; }
 }
 
 #define LUC_COUNT(sum, bits) \
@@ -112,14 +112,14 @@ static inline __attribute__((always_inline)) void luc_count_different(
     for (unsigned w = 0; w < x->words; w++) {
         const luc_bits row = bits[x->place[w]];
         LUC_COUNT(a, row & x->bits[w][0]);
-        if (planes > 1) LUC_COUNT(b, row & x->bits[w][1]);
-        if (planes > 2) LUC_COUNT(c, row & x->bits[w][2]);
-        if (planes > 3) LUC_COUNT(d, row & x->bits[w][3]);
+        if (planes > 1) { LUC_COUNT(b, row & x->bits[w][1]); }
+        if (planes > 2) { LUC_COUNT(c, row & x->bits[w][2]); }
+        if (planes > 3) { LUC_COUNT(d, row & x->bits[w][3]); }
     }
     a = a * x->factor[0] + x->constant + LUC_WIDE(totals) * x->middle;
-    if (planes > 1) a += b * x->factor[1];
-    if (planes > 2) a += c * x->factor[2];
-    if (planes > 3) a += d * x->factor[3];
+    if (planes > 1) { a += b * x->factor[1]; }
+    if (planes > 2) { a += c * x->factor[2]; }
+    if (planes > 3) { a += d * x->factor[3]; }
     *sums = (luc_sums)a;
 }
 
@@ -159,10 +159,10 @@ static void luc_lq_counted(const struct luc_lq_counted *op, const uint8_t *x, vo
     found.place = (uint16_t *)(void *)(results + (op->outputs + LUC_WORDS - 1u) / LUC_WORDS * LUC_WORDS);
     for (uint8_t *result = (uint8_t *)y; result < end; result += size, x += op->inputs) {
         luc_differ(&q, x, &found);
-        if (op->input_bits == 1) luc_counted_record(op, &found, &to, results, 1);
-        if (op->input_bits == 2) luc_counted_record(op, &found, &to, results, 2);
-        if (op->input_bits == 3) luc_counted_record(op, &found, &to, results, 3);
-        if (op->input_bits == 4) luc_counted_record(op, &found, &to, results, 4);
+        if (op->input_bits == 1) { luc_counted_record(op, &found, &to, results, 1); }
+        if (op->input_bits == 2) { luc_counted_record(op, &found, &to, results, 2); }
+        if (op->input_bits == 3) { luc_counted_record(op, &found, &to, results, 3); }
+        if (op->input_bits == 4) { luc_counted_record(op, &found, &to, results, 4); }
         luc_leave(&to, results, result);
     }
 }

@@ -44,10 +44,10 @@ static void luc_lq_record(const struct luc_lq_fully_connected *op, const struct 
             luc_weigh(x, planes[0] + i, totals, sums);
             for (unsigned k = 0; k < 4; k++, scales += LUC_WORDS) {
                 luc_add_products(&sum, &sums[k], scales);
-                if (--left) continue;
+                if (--left != 0) { continue; }
                 luc_finish(to, &sum, x->total, output, y);
                 output += LUC_WORDS;
-                if (output >= op->outputs) return;
+                if (output >= op->outputs) { return; }
                 left = op->weight_bits;
                 sum = none;
             }

@@ -24,7 +24,7 @@ struct luc_repeat {
 static void luc_repeat(const struct luc_repeat *op, void *y)
 {
     unsigned char *to = (unsigned char *)y;
-    for (uint32_t k = 0; k < op->count; k++, to += op->size) (void)memcpy(to, op->element, op->size);
+    for (uint32_t k = 0; k < op->count; k++, to += op->size) { (void)memcpy(to, op->element, op->size); }
 }
 
 struct luc_place {
@@ -40,7 +40,7 @@ static void luc_place(const struct luc_place *op, const void *x, void *y)
 {
     const unsigned char *from = (const unsigned char *)x;
     uint32_t count = 1;
-    for (uint32_t a = 0; a < op->axes; a++) count *= op->extents[a];
+    for (uint32_t a = 0; a < op->axes; a++) { count *= op->extents[a]; }
     for (uint32_t k = 0; k < count; k++, from += op->run) {
         uint32_t left = k, to = op->first;
         for (uint32_t a = 0; a < op->axes; a++) {
@@ -79,7 +79,7 @@ static void luc_update_int32(const struct luc_update *op, const void *x, const v
                              const int32_t *begin, void *y)
 {
     uint32_t first = 0;
-    for (uint32_t a = 0; a < op->axes; a++) first += luc_begun(op, a, begin[op->axes - 1 - a]);
+    for (uint32_t a = 0; a < op->axes; a++) { first += luc_begun(op, a, begin[op->axes - 1 - a]); }
     luc_update(op, x, box, first, y);
 }
 
@@ -87,7 +87,7 @@ static void luc_update_int64(const struct luc_update *op, const void *x, const v
                              const int64_t *begin, void *y)
 {
     uint32_t first = 0;
-    for (uint32_t a = 0; a < op->axes; a++) first += luc_begun(op, a, begin[op->axes - 1 - a]);
+    for (uint32_t a = 0; a < op->axes; a++) { first += luc_begun(op, a, begin[op->axes - 1 - a]); }
     luc_update(op, x, box, first, y);
 }
 

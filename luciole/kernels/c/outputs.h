@@ -28,9 +28,9 @@ struct luc_class_of {
 static int32_t luc_in_order(const void *x, uint32_t k, unsigned kind)
 {
     int32_t number;
-    if (kind == LUC_BYTES) return ((const int8_t *)x)[k];
+    if (kind == LUC_BYTES) { return ((const int8_t *)x)[k]; }
     (void)memcpy(&number, (const unsigned char *)x + 4 * (size_t)k, sizeof number);
-    if (kind == LUC_INTEGERS || number >= 0) return number;
+    if (kind == LUC_INTEGERS || number >= 0) { return number; }
     return number == INT32_MIN ? 0 : number ^ INT32_MAX;
 }
 
@@ -39,8 +39,9 @@ static void luc_class_of(const struct luc_class_of *op, const void *x, int32_t *
 {
     for (uint32_t row = 0, first = 0; row < op->rows; row++, first += op->depth) {
         uint32_t most = first;
-        for (uint32_t k = first + 1; k < first + op->depth; k++)
-            if (luc_in_order(x, k, op->kind) > luc_in_order(x, most, op->kind)) most = k;
+        for (uint32_t k = first + 1; k < first + op->depth; k++) {
+            if (luc_in_order(x, k, op->kind) > luc_in_order(x, most, op->kind)) { most = k; }
+        }
         y[row] = (int32_t)(most - first);
     }
 }

@@ -27,9 +27,9 @@ struct luc_running {
 static inline float luc_whole(float x)
 {
     float whole;
-    if (!(luc_magnitude(x) < 8388608.0f)) return x;
+    if (!(luc_magnitude(x) < 8388608.0f)) { return x; }
     whole = (float)(int32_t)x;
-    if (whole > x) return whole - 1.0f;
+    if (whole > x) { return whole - 1.0f; }
     return x < 0.0f ? whole : luc_of_bits(luc_bits_of(whole) | (luc_bits_of(x) & 0x80000000u));
 }
 
@@ -42,8 +42,9 @@ struct luc_select {
 static void luc_select(const struct luc_select *op, const uint8_t *truths, const void *x, const void *y,
                        void *z)
 {
-    for (uint32_t k = 0, at = 0; k < op->count; k++, at += op->size)
+    for (uint32_t k = 0, at = 0; k < op->count; k++, at += op->size) {
         (void)memcpy((unsigned char *)z + at, (const unsigned char *)(truths[k] ? x : y) + at, op->size);
+    }
 }
 
 #endif

@@ -21,14 +21,15 @@ static void luc_average_pool_2d_int8(const struct luc_average_pool_2d_int8 *op, 
         int32_t size = (at.rows.last - at.rows.first) * (at.columns.last - at.columns.first);
         for (int32_t c = 0; c < w->outputs; c++) {
             int32_t found = 0;
-            for (int32_t k = at.rows.first; k < at.rows.last; k++)
+            for (int32_t k = at.rows.first; k < at.rows.last; k++) {
                 for (int32_t l = at.columns.first; l < at.columns.last; l++) {
                     luc_code_int8 v = x[luc_pixel(w, &at, k, l) * w->channels + c];
                     found += v;
                 }
+            }
             found = (found < 0 ? -1 : 1) * (((found < 0 ? -found : found) + size / 2) / size);
-            if (found < op->least) found = op->least;
-            if (found > op->most) found = op->most;
+            if (found < op->least) { found = op->least; }
+            if (found > op->most) { found = op->most; }
             *y++ = (luc_code_int8)found;
         }
     }
@@ -49,12 +50,13 @@ static void luc_max_pool_2d_int8(const struct luc_max_pool_2d_int8 *op, const lu
         struct luc_image_window at = luc_window_at(w, number);
         for (int32_t c = 0; c < w->outputs; c++) {
             int32_t found = op->least;
-            for (int32_t k = at.rows.first; k < at.rows.last; k++)
+            for (int32_t k = at.rows.first; k < at.rows.last; k++) {
                 for (int32_t l = at.columns.first; l < at.columns.last; l++) {
                     luc_code_int8 v = x[luc_pixel(w, &at, k, l) * w->channels + c];
-                    if (v > found) found = v;
+                    if (v > found) { found = v; }
                 }
-            if (found > op->most) found = op->most;
+            }
+            if (found > op->most) { found = op->most; }
             *y++ = (luc_code_int8)found;
         }
     }
@@ -77,14 +79,15 @@ static void luc_average_pool_2d_float(const struct luc_average_pool_2d_float *op
         int32_t size = (at.rows.last - at.rows.first) * (at.columns.last - at.columns.first);
         for (int32_t c = 0; c < w->outputs; c++) {
             float found = 0.0f;
-            for (int32_t k = at.rows.first; k < at.rows.last; k++)
+            for (int32_t k = at.rows.first; k < at.rows.last; k++) {
                 for (int32_t l = at.columns.first; l < at.columns.last; l++) {
                     float v = x[luc_pixel(w, &at, k, l) * w->channels + c];
                     found += v;
                 }
+            }
             found /= (float)size;
-            if (op->has_least && found < op->least) found = op->least;
-            if (op->has_most && found > op->most) found = op->most;
+            if (op->has_least && found < op->least) { found = op->least; }
+            if (op->has_most && found > op->most) { found = op->most; }
             *y++ = found;
         }
     }
@@ -106,13 +109,14 @@ static void luc_max_pool_2d_float(const struct luc_max_pool_2d_float *op, const 
         struct luc_image_window at = luc_window_at(w, number);
         for (int32_t c = 0; c < w->outputs; c++) {
             float found = -3.402823466e38f;
-            for (int32_t k = at.rows.first; k < at.rows.last; k++)
+            for (int32_t k = at.rows.first; k < at.rows.last; k++) {
                 for (int32_t l = at.columns.first; l < at.columns.last; l++) {
                     float v = x[luc_pixel(w, &at, k, l) * w->channels + c];
-                    if (v > found) found = v;
+                    if (v > found) { found = v; }
                 }
-            if (op->has_least && found < op->least) found = op->least;
-            if (op->has_most && found > op->most) found = op->most;
+            }
+            if (op->has_least && found < op->least) { found = op->least; }
+            if (op->has_most && found > op->most) { found = op->most; }
             *y++ = found;
         }
     }

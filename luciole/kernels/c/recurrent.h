@@ -23,7 +23,7 @@ struct luc_svdf_float {
 static void luc_svdf_float(const struct luc_svdf_float *op, const float *x, float *state, float *y)
 {
     uint32_t last = op->memory - 1;
-    for (uint32_t b = 0; b < op->batches; b++, x += op->inputs)
+    for (uint32_t b = 0; b < op->batches; b++, x += op->inputs) {
         for (uint32_t u = 0; u < op->units; u++) {
             float sum = op->bias ? op->bias[u] : 0.0f;
             for (uint32_t f = u * op->rank; f < (u + 1) * op->rank; f++, state += op->memory) {
@@ -31,10 +31,11 @@ static void luc_svdf_float(const struct luc_svdf_float *op, const float *x, floa
                 state[last] = luc_product(op->feature + f * op->inputs, x, (int32_t)op->inputs);
                 sum += luc_product(op->time + f * op->memory, state, (int32_t)op->memory);
             }
-            if (op->has_least && sum < op->least) sum = op->least;
-            if (op->has_most && sum > op->most) sum = op->most;
+            if (op->has_least && sum < op->least) { sum = op->least; }
+            if (op->has_most && sum > op->most) { sum = op->most; }
             *y++ = sum;
         }
+    }
 }
 
 struct luc_svdf_int8 {
@@ -57,22 +58,23 @@ struct luc_svdf_int8 {
 static void luc_svdf_int8(const struct luc_svdf_int8 *op, const int8_t *x, int16_t *state, int8_t *y)
 {
     uint32_t last = op->memory - 1;
-    for (uint32_t b = 0; b < op->batches; b++, x += op->inputs)
+    for (uint32_t b = 0; b < op->batches; b++, x += op->inputs) {
         for (uint32_t u = 0; u < op->units; u++) {
             int64_t sum = op->bias ? op->bias[u] : 0;
             for (uint32_t f = u * op->rank; f < (u + 1) * op->rank; f++, state += op->memory) {
                 int32_t newest = 0;
-                for (uint32_t k = 0; k < op->inputs; k++)
+                for (uint32_t k = 0; k < op->inputs; k++) {
                     newest += (x[k] - op->input_zero) * op->feature[f * op->inputs + k];
+                }
                 newest = luc_scaled(newest, op->state_multiplier, op->state_shift);
                 (void)memmove(state, state + 1, last * sizeof *state);
                 state[last] = (int16_t)(newest > 32767 ? 32767 : newest < -32768 ? -32768 : newest);
-                for (uint32_t k = 0; k < op->memory; k++)
-                    sum += state[k] * op->time[f * op->memory + k];
+                for (uint32_t k = 0; k < op->memory; k++) { sum += state[k] * op->time[f * op->memory + k]; }
             }
             sum = luc_scaled((int32_t)sum, op->multiplier, op->shift);
             *y++ = luc_stored_int8((int32_t)sum, op->result_zero, -128, 127);
         }
+    }
 }
 
 struct luc_rnn_float {
@@ -96,20 +98,21 @@ struct luc_rnn_float {
 
 static void luc_rnn_float(const struct luc_rnn_float *op, const float *x, float *state, float *y)
 {
-    for (int32_t b = 0; b < op->batches; b++, state += op->units)
+    for (int32_t b = 0; b < op->batches; b++, state += op->units) {
         for (int32_t t = 0; t < op->times; t++) {
             const float *now = x + t * op->x_time + b * op->x_batch;
             float *result = y + t * op->y_time + b * op->y_batch;
             for (int32_t u = 0; u < op->units; u++) {
                 float sum = luc_product(op->weights + u * op->inputs, now, op->inputs) +
                             luc_product(op->recurrent + u * op->units, state, op->units) + op->bias[u];
-                if (op->is_tanh) sum = luc_tanh_of(sum);
-                if (op->has_least && sum < op->least) sum = op->least;
-                if (op->has_most && sum > op->most) sum = op->most;
+                if (op->is_tanh != 0) { sum = luc_tanh_of(sum); }
+                if (op->has_least && sum < op->least) { sum = op->least; }
+                if (op->has_most && sum > op->most) { sum = op->most; }
                 result[u] = sum;
             }
             (void)memcpy(state, result, (uint32_t)op->units * sizeof *state);
         }
+    }
 }
 
 struct luc_gru {
@@ -149,9 +152,10 @@ static void luc_gru(const struct luc_gru *op, const float *x, const float *begun
         (void)memcpy(state, begun + b * op->units, (uint32_t)op->units * sizeof *state);
         for (int32_t t = 0; t < op->times; t++) {
             luc_gru_step(op, x + (t * op->batches + b) * op->inputs, state, next);
-            if (op->keeps_all || t == op->times - 1)
+            if (op->keeps_all || t == op->times - 1) {
                 (void)memcpy(y + ((op->keeps_all ? t : 0) * op->batches + b) * op->units, state,
                        (uint32_t)op->units * sizeof *state);
+            }
         }
     }
 }

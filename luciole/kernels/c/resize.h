@@ -21,8 +21,8 @@ struct luc_resize_bilinear_float {
 
 static void luc_resize_bilinear_float(const struct luc_resize_bilinear_float *op, const float *x, float *y)
 {
-    for (uint32_t b = 0; b < op->batches; b++, x += op->height * op->width * op->channels)
-        for (uint32_t i = 0; i < op->rows; i++)
+    for (uint32_t b = 0; b < op->batches; b++, x += op->height * op->width * op->channels) {
+        for (uint32_t i = 0; i < op->rows; i++) {
             for (uint32_t j = 0; j < op->columns; j++) {
                 const float *above = x + op->row_lower[i] * op->width * op->channels;
                 const float *below = x + op->row_upper[i] * op->width * op->channels;
@@ -37,6 +37,8 @@ static void luc_resize_bilinear_float(const struct luc_resize_bilinear_float *op
                     *y++ = sum + below[right + c] * down * across;
                 }
             }
+        }
+    }
 }
 
 struct luc_resize_bilinear_int8 {
@@ -58,8 +60,8 @@ struct luc_resize_bilinear_int8 {
 static void luc_resize_bilinear_int8(const struct luc_resize_bilinear_int8 *op, const luc_code_int8 *x,
                                      luc_code_int8 *y)
 {
-    for (uint32_t b = 0; b < op->batches; b++, x += op->height * op->width * op->channels)
-        for (uint32_t i = 0; i < op->rows; i++)
+    for (uint32_t b = 0; b < op->batches; b++, x += op->height * op->width * op->channels) {
+        for (uint32_t i = 0; i < op->rows; i++) {
             for (uint32_t j = 0; j < op->columns; j++) {
                 const luc_code_int8 *above = x + op->row_lower[i] * op->width * op->channels;
                 const luc_code_int8 *below = x + op->row_upper[i] * op->width * op->channels;
@@ -76,6 +78,8 @@ static void luc_resize_bilinear_int8(const struct luc_resize_bilinear_int8 *op, 
                     *y++ = (luc_code_int8)(sum / (1 << 20));
                 }
             }
+        }
+    }
 }
 
 #endif

@@ -18,7 +18,7 @@ static inline int32_t luc_on_line(const int16_t *entries, int32_t x)
 
 static void luc_interpolated(const struct luc_interpolated *op, const int16_t *x, int16_t *y)
 {
-    for (uint32_t k = 0; k < op->count; k++) y[k] = (int16_t)luc_on_line(op->entries, x[k]);
+    for (uint32_t k = 0; k < op->count; k++) { y[k] = (int16_t)luc_on_line(op->entries, x[k]); }
 }
 
 struct luc_by_sigmoids {
@@ -40,7 +40,7 @@ static int32_t luc_sigmoid(const uint16_t *sigmoids, int32_t units, int bits, in
 {
     uint32_t size = units < 0 ? 0u - (uint32_t)units : (uint32_t)units, at = size >> bits;
     int32_t rest = (int32_t)(size & ((1u << bits) - 1u));
-    if (at >= 255) return most;
+    if (at >= 255) { return most; }
     return (sigmoids[at] << bits) + rest * (sigmoids[at + 1] - sigmoids[at]);
 }
 
@@ -48,7 +48,7 @@ static void luc_logistic_by_sigmoids(const struct luc_by_sigmoids *op, const int
 {
     for (uint32_t k = 0; k < op->count; k++) {
         int32_t units = luc_in_units(op, x[k]), found = luc_sigmoid(op->sigmoids, units, 9, 0x7fff << 10);
-        if (units < 0) found = (1 << 25) - found - 1;
+        if (units < 0) { found = (1 << 25) - found - 1; }
         y[k] = (int16_t)((found + (1 << 9)) >> 10);
     }
 }
@@ -77,8 +77,9 @@ static void luc_softmax_int16(const struct luc_softmax_int16 *op, const int16_t 
 {
     for (uint32_t row = 0; row < op->rows; row++, x += op->depth, y += op->depth) {
         int32_t largest = x[0], total = 0, bits = 0, share;
-        for (uint32_t k = 1; k < op->depth; k++)
-            if (x[k] > largest) largest = x[k];
+        for (uint32_t k = 1; k < op->depth; k++) {
+            if (x[k] > largest) { largest = x[k]; }
+        }
         for (uint32_t k = 0; k < op->depth; k++) {
             int32_t units = luc_scaled(x[k] - largest, op->multiplier, op->shift);
             y[k] = (int16_t)luc_on_line(op->powers, luc_short(units + 32767));

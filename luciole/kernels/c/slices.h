@@ -19,7 +19,7 @@ static void luc_take(const struct luc_take *op, const void *x, void *y)
     const unsigned char *from = (const unsigned char *)x;
     unsigned char *to = (unsigned char *)y;
     uint32_t count = 1;
-    for (uint32_t a = 0; a < op->axes; a++) count *= op->extents[a];
+    for (uint32_t a = 0; a < op->axes; a++) { count *= op->extents[a]; }
     for (uint32_t k = 0; k < count; k++, to += op->run) {
         uint32_t left = k;
         int32_t at = op->first;
@@ -43,7 +43,7 @@ static void luc_pick(const struct luc_pick *op, const void *x, void *y)
 {
     unsigned char *to = (unsigned char *)y;
     uint32_t count = 1;
-    for (uint32_t a = 0; a < op->axes; a++) count *= op->extents[a];
+    for (uint32_t a = 0; a < op->axes; a++) { count *= op->extents[a]; }
     for (uint32_t k = 0; k < count; k++, to += op->run) {
         uint32_t left = k, at = 0, first = 0;
         for (uint32_t a = 0; a < op->axes; a++) {
@@ -68,28 +68,33 @@ struct luc_look_up {
 static void luc_slice(const struct luc_look_up *op, const unsigned char *slices, int64_t number,
                       unsigned char *y)
 {
-    if (number >= 0 && number < (int64_t)op->slices)
+    if (number >= 0 && number < (int64_t)op->slices) {
         (void)memcpy(y, slices + (uint32_t)number * op->run, op->run);
-    else
+    } else {
         (void)memset(y, 0, op->run);
+    }
 }
 
 static void luc_look_up_int32(const struct luc_look_up *op, const void *x, const int32_t *numbers, void *y)
 {
     const unsigned char *from = (const unsigned char *)x;
     unsigned char *to = (unsigned char *)y;
-    for (uint32_t b = 0; b < op->batches; b++, numbers += op->count)
-        for (uint32_t o = 0; o < op->outer; o++, from += op->slices * op->run)
-            for (uint32_t k = 0; k < op->count; k++, to += op->run) luc_slice(op, from, numbers[k], to);
+    for (uint32_t b = 0; b < op->batches; b++, numbers += op->count) {
+        for (uint32_t o = 0; o < op->outer; o++, from += op->slices * op->run) {
+            for (uint32_t k = 0; k < op->count; k++, to += op->run) { luc_slice(op, from, numbers[k], to); }
+        }
+    }
 }
 
 static void luc_look_up_int64(const struct luc_look_up *op, const void *x, const int64_t *numbers, void *y)
 {
     const unsigned char *from = (const unsigned char *)x;
     unsigned char *to = (unsigned char *)y;
-    for (uint32_t b = 0; b < op->batches; b++, numbers += op->count)
-        for (uint32_t o = 0; o < op->outer; o++, from += op->slices * op->run)
-            for (uint32_t k = 0; k < op->count; k++, to += op->run) luc_slice(op, from, numbers[k], to);
+    for (uint32_t b = 0; b < op->batches; b++, numbers += op->count) {
+        for (uint32_t o = 0; o < op->outer; o++, from += op->slices * op->run) {
+            for (uint32_t k = 0; k < op->count; k++, to += op->run) { luc_slice(op, from, numbers[k], to); }
+        }
+    }
 }
 
 #endif

@@ -35,10 +35,11 @@ static void luc_softmax_int8(const struct luc_softmax_int8 *op, const luc_code_i
     for (uint32_t row = 0; row < op->rows; row++, x += op->depth, y += op->depth) {
         int largest = x[0], bits = 19, down;
         int64_t total = 0, share;
-        for (uint32_t k = 0; k < op->depth; k++)
-            if (x[k] > largest) largest = x[k];
-        for (uint32_t k = 0; k < op->depth; k++) total += op->parts[largest - x[k]];
-        if (total > 0xffffffff) total = 0xffffffff;
+        for (uint32_t k = 0; k < op->depth; k++) {
+            if (x[k] > largest) { largest = x[k]; }
+        }
+        for (uint32_t k = 0; k < op->depth; k++) { total += op->parts[largest - x[k]]; }
+        if (total > 0xffffffff) { total = 0xffffffff; }
         while (total >> bits) bits++;
         share = luc_inverse(total * ((int64_t)1 << (32 - bits)) - ((int64_t)1 << 31));
         down = 12 - 32 + bits + 31 - 8;

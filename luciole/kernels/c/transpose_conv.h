@@ -49,7 +49,7 @@ static float luc_gathered_float(const struct luc_spreading *s, const float *x, c
             int32_t at = luc_brought(column, j, s->stride_width, s->padding_left, s->input_width);
             const float *tap = weights + (i * s->kernel_width + j) * s->channels;
             const float *pixel = x + (from * s->input_width + (at < 0 ? 0 : at)) * s->channels;
-            for (int32_t c = 0; at >= 0 && c < s->channels; c++) sum += pixel[c] * tap[c];
+            for (int32_t c = 0; at >= 0 && c < s->channels; c++) { sum += pixel[c] * tap[c]; }
         }
     }
     return sum;
@@ -59,16 +59,19 @@ static void luc_transpose_conv_float(const struct luc_transpose_conv_float *op, 
 {
     const struct luc_spreading *s = &op->spreading;
     int32_t taps = s->kernel_height * s->kernel_width * s->channels;
-    for (int32_t b = 0; b < s->batches; b++, x += s->input_height * s->input_width * s->channels)
-        for (int32_t i = 0; i < s->output_height; i++)
-            for (int32_t j = 0; j < s->output_width; j++)
+    for (int32_t b = 0; b < s->batches; b++, x += s->input_height * s->input_width * s->channels) {
+        for (int32_t i = 0; i < s->output_height; i++) {
+            for (int32_t j = 0; j < s->output_width; j++) {
                 for (int32_t o = 0; o < s->outputs; o++) {
                     float sum = luc_gathered_float(s, x, op->weights + o * taps, i, j);
-                    if (op->bias) sum += op->bias[o];
-                    if (op->has_least && sum < op->least) sum = op->least;
-                    if (op->has_most && sum > op->most) sum = op->most;
+                    if (op->bias != NULL) { sum += op->bias[o]; }
+                    if (op->has_least && sum < op->least) { sum = op->least; }
+                    if (op->has_most && sum > op->most) { sum = op->most; }
                     *y++ = sum;
                 }
+            }
+        }
+    }
 }
 
 struct luc_transpose_conv_int8 {
@@ -94,8 +97,9 @@ static luc_sum_int8 luc_gathered_int8(const struct luc_transpose_conv_int8 *op, 
             int32_t at = luc_brought(column, j, s->stride_width, s->padding_left, s->input_width);
             const luc_weight_int8 *tap = weights + (i * s->kernel_width + j) * s->channels;
             const luc_code_int8 *pixel = x + (from * s->input_width + (at < 0 ? 0 : at)) * s->channels;
-            for (int32_t c = 0; at >= 0 && c < s->channels; c++)
+            for (int32_t c = 0; at >= 0 && c < s->channels; c++) {
                 sum += (pixel[c] - op->input_zero) * tap[c];
+            }
         }
     }
     return sum;
@@ -106,15 +110,18 @@ static void luc_transpose_conv_int8(const struct luc_transpose_conv_int8 *op, co
 {
     const struct luc_spreading *s = &op->spreading;
     int32_t taps = s->kernel_height * s->kernel_width * s->channels;
-    for (int32_t b = 0; b < s->batches; b++, x += s->input_height * s->input_width * s->channels)
-        for (int32_t i = 0; i < s->output_height; i++)
-            for (int32_t j = 0; j < s->output_width; j++)
+    for (int32_t b = 0; b < s->batches; b++, x += s->input_height * s->input_width * s->channels) {
+        for (int32_t i = 0; i < s->output_height; i++) {
+            for (int32_t j = 0; j < s->output_width; j++) {
                 for (int32_t o = 0; o < s->outputs; o++) {
                     luc_sum_int8 sum = luc_gathered_int8(op, x, op->weights + o * taps, i, j);
                     luc_bias_int8 bias = op->bias ? op->bias[o] : 0;
                     int32_t steps = luc_rescaled_int8(sum + bias, op->multipliers[o], op->shifts[o]);
                     *y++ = luc_stored_int8(steps, op->result_zero, op->least, op->most);
                 }
+            }
+        }
+    }
 }
 
 struct luc_transpose_conv_packed_int8 {
@@ -129,7 +136,7 @@ static void luc_transpose_conv_packed_int8(const struct luc_transpose_conv_packe
     const struct luc_spreading *s = &layer.spreading;
     int32_t size = s->kernel_height * s->kernel_width * s->channels;
     int8_t *weights = (int8_t *)scratch;
-    for (int32_t o = 0; o < s->outputs; o++) luc_unpack(&op->packed, o, size, 1, weights + o * size);
+    for (int32_t o = 0; o < s->outputs; o++) { luc_unpack(&op->packed, o, size, 1, weights + o * size); }
     layer.weights = weights;
     luc_transpose_conv_int8(&layer, x, y);
 }

@@ -41,7 +41,7 @@ struct luc_lstm_float {
 /* A number between -limit and limit, where there is one. */
 static inline float luc_clipped(float x, float limit)
 {
-    if (limit > 0.0f && x > limit) return limit;
+    if (limit > 0.0f && x > limit) { return limit; }
     return limit > 0.0f && x < -limit ? -limit : x;
 }
 
@@ -49,7 +49,7 @@ static inline float luc_clipped(float x, float limit)
 static float luc_product(const float *a, const float *b, int32_t count)
 {
     float sum = 0.0f;
-    for (int32_t k = 0; k < count; k++) sum += a[k] * b[k];
+    for (int32_t k = 0; k < count; k++) { sum += a[k] * b[k]; }
     return sum;
 }
 
@@ -57,27 +57,27 @@ static float luc_product(const float *a, const float *b, int32_t count)
 static void luc_lstm_normalize(float *x, int32_t count)
 {
     float mean = 0.0f, variance = 0.0f;
-    for (int32_t k = 0; k < count; k++) mean += x[k];
+    for (int32_t k = 0; k < count; k++) { mean += x[k]; }
     mean /= (float)count;
-    for (int32_t k = 0; k < count; k++) variance += (x[k] - mean) * (x[k] - mean);
+    for (int32_t k = 0; k < count; k++) { variance += (x[k] - mean) * (x[k] - mean); }
     variance = 1.0f / luc_root(variance / (float)count + 1e-8f);
-    for (int32_t k = 0; k < count; k++) x[k] = (x[k] - mean) * variance;
+    for (int32_t k = 0; k < count; k++) { x[k] = (x[k] - mean) * variance; }
 }
 
 /* Gates [count] behind their products: what peepholes see, normalization, bias. */
 static void luc_lstm_gate(const struct luc_lstm_float *op, int gate, const float *cell, float *x)
 {
     int32_t count = op->cells, first = gate * count;
-    for (int32_t k = 0; op->peepholes && k < count; k++) x[k] += cell[k] * op->peepholes[first + k];
-    if (op->norms) luc_lstm_normalize(x, count);
-    for (int32_t k = 0; op->norms && k < count; k++) x[k] *= op->norms[first + k];
-    for (int32_t k = 0; k < count; k++) x[k] += op->biases[first + k];
+    for (int32_t k = 0; op->peepholes && k < count; k++) { x[k] += cell[k] * op->peepholes[first + k]; }
+    if (op->norms != NULL) { luc_lstm_normalize(x, count); }
+    for (int32_t k = 0; op->norms && k < count; k++) { x[k] *= op->norms[first + k]; }
+    for (int32_t k = 0; k < count; k++) { x[k] += op->biases[first + k]; }
 }
 
 static void luc_lstm_open(const struct luc_lstm_float *op, int gate, const float *cell, float *x)
 {
     luc_lstm_gate(op, gate, cell, x);
-    for (int32_t k = 0; k < op->cells; k++) x[k] = luc_logistic_of(x[k]);
+    for (int32_t k = 0; k < op->cells; k++) { x[k] = luc_logistic_of(x[k]); }
 }
 
 static void luc_lstm_activate(const struct luc_lstm_float *op, const float *x, float *y)
@@ -87,10 +87,11 @@ static void luc_lstm_activate(const struct luc_lstm_float *op, const float *x, f
     within.has_most = op->has_most;
     within.least = op->least;
     within.most = op->most;
-    if (op->is_tanh)
-        for (int32_t k = 0; k < op->cells; k++) y[k] = luc_tanh_of(x[k]);
-    else
+    if (op->is_tanh != 0) {
+        for (int32_t k = 0; k < op->cells; k++) { y[k] = luc_tanh_of(x[k]); }
+    } else {
         luc_clamp(&within, x, y);
+    }
 }
 
 /* One step of one batch: states, and outputs to y. */
@@ -104,19 +105,20 @@ static void luc_lstm_step(const struct luc_lstm_float *op, const float *x, float
         gates[k] += luc_product(op->recurrent + k * op->outputs, hidden, op->outputs);
     }
     luc_lstm_open(op, LUC_FORGET, cell, forget);
-    if (op->gates > LUC_INPUT) luc_lstm_open(op, LUC_INPUT, cell, write);
-    for (int32_t k = 0; op->gates == LUC_INPUT && k < n; k++) write[k] = 1.0f - forget[k];
+    if (op->gates > LUC_INPUT) { luc_lstm_open(op, LUC_INPUT, cell, write); }
+    for (int32_t k = 0; op->gates == LUC_INPUT && k < n; k++) { write[k] = 1.0f - forget[k]; }
     luc_lstm_gate(op, LUC_CANDIDATE, cell, candidate);
     luc_lstm_activate(op, candidate, candidate);
-    for (int32_t k = 0; k < n; k++)
+    for (int32_t k = 0; k < n; k++) {
         cell[k] = luc_clipped(forget[k] * cell[k] + write[k] * candidate[k], op->cell_clip);
+    }
     luc_lstm_open(op, LUC_OUTPUT, cell, read);
     luc_lstm_activate(op, cell, candidate);
-    for (int32_t k = 0; k < n; k++) read[k] *= candidate[k];
+    for (int32_t k = 0; k < n; k++) { read[k] *= candidate[k]; }
     for (int32_t o = 0; o < op->outputs; o++) {
         y[o] = op->projection ? luc_product(op->projection + o * n, read, n) : read[o];
-        if (op->projection_bias) y[o] += op->projection_bias[o];
-        if (op->projection) y[o] = luc_clipped(y[o], op->output_clip);
+        if (op->projection_bias != NULL) { y[o] += op->projection_bias[o]; }
+        if (op->projection != NULL) { y[o] = luc_clipped(y[o], op->output_clip); }
     }
     (void)memcpy(hidden, y, (uint32_t)op->outputs * sizeof *y);
 }
@@ -125,10 +127,12 @@ static void luc_lstm_step(const struct luc_lstm_float *op, const float *x, float
 static void luc_lstm_float(const struct luc_lstm_float *op, const float *x, float *hidden, float *cell,
                            float *y, void *scratch)
 {
-    for (int32_t n = 0; n < op->batches; n++, hidden += op->outputs, cell += op->cells)
-        for (int32_t t = 0; t < op->times; t++)
+    for (int32_t n = 0; n < op->batches; n++, hidden += op->outputs, cell += op->cells) {
+        for (int32_t t = 0; t < op->times; t++) {
             luc_lstm_step(op, x + n * op->x_batch + t * op->x_time, hidden, cell,
                           y + n * op->y_batch + t * op->y_time, (float *)scratch);
+        }
+    }
 }
 
 struct luc_lstm_int8 {
@@ -172,7 +176,7 @@ struct luc_lstm_int8 {
 static int32_t luc_product_int8(const int8_t *a, const int8_t *b, int32_t count, int32_t zero)
 {
     int32_t sum = 0;
-    for (int32_t k = 0; k < count; k++) sum += a[k] * (b[k] - zero);
+    for (int32_t k = 0; k < count; k++) { sum += a[k] * (b[k] - zero); }
     return sum;
 }
 
@@ -195,8 +199,8 @@ static int32_t luc_inverse_root_int(int64_t x, int *shift)
     int64_t half, found = 1 << 28;
     int down = 11, pairs = 0;
     *shift = 0;
-    if (x <= 1) return INT32_MAX;
-    if (x >= 1 << 29) x /= 4, down = 12;
+    if (x <= 1) { return INT32_MAX; }
+    if (x >= 1 << 29) { x /= 4, down = 12; }
     while (x << (2 * pairs + 2) < 1 << 29) pairs++;
     half = luc_halved((int32_t)((x << (2 * pairs)) >> 1), 1);
     for (int k = 0; k < 5; k++) {
@@ -204,7 +208,7 @@ static int32_t luc_inverse_root_int(int64_t x, int *shift)
         found = luc_raised(luc_fraction((1 << 28) + (1 << 27), found) - luc_fraction(half, cube), 3);
     }
     down -= pairs;
-    if (down > 0) *shift = -down;
+    if (down > 0) { *shift = -down; }
     return (int32_t)(luc_fraction(found, 1518500250) * ((int64_t)1 << (down < 0 ? -down : 0)));
 }
 
@@ -239,7 +243,7 @@ static void luc_lstm_gate_int8(const struct luc_lstm_int8 *op, int gate, const i
         const int32_t *factor = op->peephole_factors + 2 * gate;
         x[k] = luc_short(x[k] + luc_scaled(seen, factor[0], factor[1]));
     }
-    if (op->norms) luc_lstm_normalize_int8(op, gate, x);
+    if (op->norms != NULL) { luc_lstm_normalize_int8(op, gate, x); }
 }
 
 /* All gates before their activation. */
@@ -247,7 +251,7 @@ static void luc_lstm_products_int8(const struct luc_lstm_int8 *op, const int8_t 
                                    int32_t *gates)
 {
     const int8_t *w = op->weights, *r = op->recurrent;
-    for (int32_t gate = 0, place = 0; gate < op->gates; gate++)
+    for (int32_t gate = 0, place = 0; gate < op->gates; gate++) {
         for (int32_t k = 0; k < op->cells; k++, place++, w += op->inputs, r += op->outputs) {
             const int32_t *factor = op->factors + 4 * gate;
             int32_t sum = op->biases[place] + luc_product_int8(w, x, op->inputs, op->input_zero);
@@ -255,6 +259,7 @@ static void luc_lstm_products_int8(const struct luc_lstm_int8 *op, const int8_t 
             sum = luc_short(luc_scaled(sum, factor[0], factor[1]));
             gates[place] = luc_short(sum + luc_scaled(state, factor[2], factor[3]));
         }
+    }
 }
 
 /* The next state of every cell. */
@@ -263,7 +268,7 @@ static void luc_lstm_cells_int8(const struct luc_lstm_int8 *op, int16_t *cell, c
     for (int32_t k = 0; k < op->cells; k++) {
         int32_t forget = luc_logistic_16(gates[k]), write = 32767 - forget, next;
         int32_t candidate = luc_tanh_16(gates[op->cells + k], 3);
-        if (op->gates > LUC_INPUT) write = luc_logistic_16(gates[3 * op->cells + k]);
+        if (op->gates > LUC_INPUT) { write = luc_logistic_16(gates[3 * op->cells + k]); }
         next = luc_halved(forget * cell[k], 15) + luc_halved(write * candidate, 15 + op->cell_bits);
         next = luc_short(next);
         next = next < op->cell_least ? op->cell_least : next > op->cell_most ? op->cell_most : next;
@@ -278,8 +283,9 @@ static void luc_lstm_step_int8(const struct luc_lstm_int8 *op, const int8_t *x, 
     int32_t n = op->cells, *read = gates + LUC_OUTPUT * n;
     int8_t *shown = op->projection ? (int8_t *)(gates + 4 * n) : y;
     luc_lstm_products_int8(op, x, hidden, gates);
-    for (int gate = 0; gate < op->gates; gate++)
-        if (gate != LUC_OUTPUT) luc_lstm_gate_int8(op, gate, cell, gates + gate * n);
+    for (int gate = 0; gate < op->gates; gate++) {
+        if (gate != LUC_OUTPUT) { luc_lstm_gate_int8(op, gate, cell, gates + gate * n); }
+    }
     luc_lstm_cells_int8(op, cell, gates);
     luc_lstm_gate_int8(op, LUC_OUTPUT, cell, read);
     for (int32_t k = 0; k < n; k++) {
@@ -300,10 +306,12 @@ static void luc_lstm_step_int8(const struct luc_lstm_int8 *op, const int8_t *x, 
 static void luc_lstm_int8(const struct luc_lstm_int8 *op, const int8_t *x, int8_t *hidden, int16_t *cell,
                           int8_t *y, void *scratch)
 {
-    for (int32_t n = 0; n < op->batches; n++, hidden += op->outputs, cell += op->cells)
-        for (int32_t t = 0; t < op->times; t++)
+    for (int32_t n = 0; n < op->batches; n++, hidden += op->outputs, cell += op->cells) {
+        for (int32_t t = 0; t < op->times; t++) {
             luc_lstm_step_int8(op, x + n * op->x_batch + t * op->x_time, hidden, cell,
                                y + n * op->y_batch + t * op->y_time, (int32_t *)scratch);
+        }
+    }
 }
 
 #endif

@@ -72,7 +72,7 @@ static inline uint32_t luc_equal_32(const uint8_t *x, unsigned number)
     return vgetq_lane_u32(vreinterpretq_u32_u8(low), 0);
 #else
     uint32_t found = 0;
-    for (unsigned k = 0; k < 32; k++) found |= (uint32_t)(x[k] == number) << k;
+    for (unsigned k = 0; k < 32; k++) { found |= (uint32_t)(x[k] == number) << k; }
     return found;
 #endif
 }
@@ -81,9 +81,9 @@ static inline uint32_t luc_equal_32(const uint8_t *x, unsigned number)
 static inline uint32_t luc_equal(const uint8_t *x, unsigned count, unsigned k, unsigned number)
 {
     uint32_t found = 0;
-    if (count - k >= 32) return luc_equal_32(x + k, number);
-    if (count >= 32) return luc_equal_32(x + count - 32, number) >> (32 - (count - k));
-    for (; k < count; k++) found |= (uint32_t)(x[k] == number) << k;
+    if (count - k >= 32) { return luc_equal_32(x + k, number); }
+    if (count >= 32) { return luc_equal_32(x + count - 32, number) >> (32 - (count - k)); }
+    for (; k < count; k++) { found |= (uint32_t)(x[k] == number) << k; }
     return found;
 }
 
@@ -99,8 +99,9 @@ static inline void luc_multiply(luc_longs *x, const luc_longs *y)
 #elif LUC_INTRINSICS && defined(__aarch64__) && LUC_WORDS == 4
     *x = (luc_longs)vmull_s32(vmovn_s64((int64x2_t)*x), vmovn_s64((int64x2_t)*y));
 #else
-    for (unsigned e = 0; e < LUC_WORDS / 2; e++)
+    for (unsigned e = 0; e < LUC_WORDS / 2; e++) {
         (*x)[e] = (uint64_t)((int64_t)(int32_t)(uint32_t)(*x)[e] * (int32_t)(uint32_t)(*y)[e]);
+    }
 #endif
 }
 
@@ -120,8 +121,9 @@ static inline uint16_t *luc_places(const uint8_t *x, unsigned count, unsigned nu
         _mm512_storeu_si512(to, _mm512_maskz_compress_epi16(found, from));
 #else
         do {
-            for (unsigned i = 0; i < 4; i++, found &= found - 1)
+            for (unsigned i = 0; i < 4; i++, found &= found - 1) {
                 to[i] = (uint16_t)(k + (found ? (unsigned)__builtin_ctz(found) : 0u));
+            }
             to += 4;
         } while (to < end);
 #endif

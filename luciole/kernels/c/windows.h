@@ -38,8 +38,9 @@ static inline struct luc_taps luc_taps(int32_t output, int32_t stride, int32_t b
     found.begin = output * stride - before;
     found.first = found.begin < 0 ? (-found.begin + dilation - 1) / dilation : 0;
     found.last = kernel;
-    if (found.begin + (kernel - 1) * dilation >= size)
+    if (found.begin + (kernel - 1) * dilation >= size) {
         found.last = size > found.begin ? (size - found.begin + dilation - 1) / dilation : 0;
+    }
     return found;
 }
 

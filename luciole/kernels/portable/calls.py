@@ -51,10 +51,10 @@ SCALAR = Vectors()
 class Control(Enum):
     """Words around calls: a truth that is read decides; ``END`` stands for the last of either."""
 
-    IF = "if (*{}) {{"
+    IF = "if (*{} != 0) {{"
     ELSE = "}} else {{"
     WHILE = "for (;;) {{"
-    UNLESS = "if (!*{}) break;"
+    UNLESS = "if (*{} == 0) {{ break; }}"
     END = "}}"
 
 

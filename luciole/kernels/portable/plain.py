@@ -122,7 +122,7 @@ def _each(name: str, head: str, result: str, expression: str) -> str:
     to = result.partition("*")[2]
     return (
         f"static void {name}(const struct luc_each *op, {head}, {result})\n{{\n"
-        f"    for (uint32_t k = 0; k < op->count; k++) {to}[k] = {expression};\n}}"
+        f"    for (uint32_t k = 0; k < op->count; k++) {{ {to}[k] = {expression}; }}\n}}"
     )
 
 
@@ -171,11 +171,11 @@ def _fold(name: str, function: str, type_: str) -> str:
     joined = _expression(step, kind, x="x[k * op->inner + j]", y="found")
     return (
         f"static void {name}(const struct luc_lines *op, const {kind} *x, {kind} *y)\n{{\n"
-        "    for (uint32_t i = 0; i < op->outer; i++, x += op->count * op->inner)\n"
+        "    for (uint32_t i = 0; i < op->outer; i++, x += op->count * op->inner) {\n"
         "        for (uint32_t j = 0; j < op->inner; j++) {\n"
         f"            {kind} found = {begun};\n"
-        f"            for (uint32_t k = 0; k < op->count; k++) found = {joined};\n"
-        "            *y++ = found;\n        }\n}"
+        f"            for (uint32_t k = 0; k < op->count; k++) {{ found = {joined}; }}\n"
+        "            *y++ = found;\n        }\n    }\n}"
     )
 
 
@@ -185,13 +185,14 @@ def _place(name: str, sign: str, type_: str, to: str) -> str:
     start = extreme if type_ == "float" else "x[j]"
     return (
         f"static void {name}(const struct luc_lines *op, const {kind} *x, {ctype(to)} *y)\n{{\n"
-        "    for (uint32_t i = 0; i < op->outer; i++, x += op->count * op->inner)\n"
+        "    for (uint32_t i = 0; i < op->outer; i++, x += op->count * op->inner) {\n"
         "        for (uint32_t j = 0; j < op->inner; j++) {\n"
         f"            {kind} found = {start};\n            uint32_t place = 0;\n"
-        "            for (uint32_t k = 0; k < op->count; k++)\n"
+        "            for (uint32_t k = 0; k < op->count; k++) {\n"
         f"                if (x[k * op->inner + j] {compared} found) {{\n"
         "                    found = x[k * op->inner + j];\n                    place = k;\n"
-        f"                }}\n            *y++ = ({ctype(to)})place;\n        }}\n}}"
+        "                }\n            }\n"
+        f"            *y++ = ({ctype(to)})place;\n        }}\n    }}\n}}"
     )
 
 
@@ -201,14 +202,14 @@ def _running(name: str, type_: str) -> str:
     return (
         f"static void {name}(const struct luc_running *op, const {kind} *x, {kind} *y)\n{{\n"
         "    for (uint32_t i = 0; i < op->outer; i++, x += op->count * op->inner, "
-        "y += op->count * op->inner)\n"
+        "y += op->count * op->inner) {\n"
         "        for (uint32_t j = 0; j < op->inner; j++) {\n"
         f"            {kind} sum = 0;\n"
         "            for (uint32_t k = 0; k < op->count; k++) {\n"
         "                uint32_t at = (op->backwards ? op->count - 1 - k : k) * op->inner + j;\n"
-        "                if (op->without) y[at] = sum;\n"
+        "                if (op->without != 0) { y[at] = sum; }\n"
         f"                sum = {joined};\n"
-        "                if (!op->without) y[at] = sum;\n            }\n        }\n}"
+        "                if (op->without == 0) { y[at] = sum; }\n            }\n        }\n    }\n}"
     )
 
 

@@ -26,8 +26,8 @@ _LIMITS = """    uint8_t has_least;
     float least;
     float most;
 """
-_CUT_OFF = """        if (op->has_least && found < op->least) found = op->least;
-        if (op->has_most && found > op->most) found = op->most;
+_CUT_OFF = """        if (op->has_least && found < op->least) { found = op->least; }
+        if (op->has_most && found > op->most) { found = op->most; }
 """
 
 
@@ -105,7 +105,7 @@ def _loop(function: int) -> str:
     if function in WITH_LIMITS:
         cut = f"        float found = {computed};\n{_CUT_OFF}        {result}[k] = found;\n"
         return f"{head} {{\n{cut}    }}\n}}"
-    return f"{head} {result}[k] = {computed};\n}}"
+    return f"{head} {{ {result}[k] = {computed}; }}\n}}"
 
 
 def _in_loop(function: int) -> str:
