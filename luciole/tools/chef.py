@@ -53,13 +53,13 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole chef") -> in
 
 def _add_constants(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="what random constants start from"
+        "--seed", type=int, default=0, metavar="N", help="the seed of random constants"
     )
     parser.add_argument(
         "--constants-limit",
         type=byte_count,
         metavar="BYTES",
-        help="what the constants of a recipe may take (default: 512 MiB)",
+        help="the most bytes that the constants of a recipe may take (default: 512 MiB)",
     )
     parser.add_argument(
         "--values",

@@ -1,7 +1,7 @@
-"""``luciole compile``: a network as C99, for machines without Python.
+"""``luciole compile``: write a network as C99, for machines without Python.
 
-One header and one source file: the kernels that the network needs, its constants, and one function
-to call. No memory is asked for, no library needed.
+The header and the source file hold the kernels that the network needs, its constants, and one
+function to call. They allocate no memory and need no library.
 
   luciole compile digits.circle -o firmware --target cortex-m0plus --input bytes \\
           --preprocess "(x - 4.884) / 6.017" --check digits.npz:x_test
@@ -51,9 +51,11 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole compile") ->
     parser = parser_for(program, __doc__ or "")
     parser.add_argument("model", metavar="MODEL", help=a_model())
     parser.add_argument(
-        "-o", "--output-folder", required=True, metavar="DIR", help="where files are written"
+        "-o", "--output-folder", required=True, metavar="DIR", help="the folder of the files"
     )
-    parser.add_argument("--name", help="what functions begin with (default: the model's file name)")
+    parser.add_argument(
+        "--name", help="the prefix of functions and files (default: the model's file name)"
+    )
     parser.add_argument(
         "--target",
         metavar="MACHINE",

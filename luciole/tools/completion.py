@@ -1,4 +1,4 @@
-"""``luciole completion``: write what makes a shell complete programs, options and files.
+"""``luciole completion``: write a script by which a shell completes programs, options and files.
 
 eval "$(luciole completion bash)"                        # in ~/.bashrc
 luciole completion zsh > ~/.zfunc/_luciole               # a folder of fpath

@@ -43,10 +43,14 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole demo") -> in
         help="train 784-690(tanh)-10(softmax) on MNIST with Keras (extra tensorflow) and use that",
     )
     parser.add_argument(
-        "--output", metavar="FOLDER", default="luciole-demo", help="where files are written"
+        "--output", metavar="FOLDER", default="luciole-demo", help="the folder of the files"
     )
     parser.add_argument(
-        "--calibration", type=int, default=1000, metavar="N", help="records to learn levels from"
+        "--calibration",
+        type=int,
+        default=1000,
+        metavar="N",
+        help="the number of records to learn levels from",
     )
     parser.add_argument(
         "--method",

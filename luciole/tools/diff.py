@@ -1,4 +1,4 @@
-"""``luciole diff``: how far a model is from another one on real data, layer by
+"""``luciole diff``: measure how far a model is from another one on real data, layer by
 layer and at the outputs. Each model computes on what it computed itself, so
 errors accumulate as they do in use.
 
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole diff") -> in
     """Run the program."""
     parser = parser_for(program, __doc__ or "")
     parser.add_argument("first", metavar="MODEL", help="the reference, say the float model")
-    parser.add_argument("second", metavar="OTHER", help="what is compared with it")
+    parser.add_argument("second", metavar="OTHER", help="the model that is compared with it")
     parser.add_argument(
         "--data",
         required=True,
@@ -53,7 +53,9 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole diff") -> in
         help=f"what layers are ranked by: {', '.join(RANKS)} (default: relative, the norm of the "
         "error over the norm of the reference)",
     )
-    parser.add_argument("--in-order", action="store_true", help="layers as they run, not ranked")
+    parser.add_argument(
+        "--in-order", action="store_true", help="list layers in the order in which they run"
+    )
     parser.add_argument("--top", type=int, metavar="N", help="show the N worst layers only")
     parser.add_argument(
         "--print",

@@ -1,6 +1,6 @@
-"""``circle-dump``: print everything a model file holds, as Samsung ONE's
-circledump does, as JSON, or one question's answer: what circle-inspect,
-circle-operator and circle-tensordump say.
+"""``circle-dump``: print everything that a model file holds, as Samsung
+ONE's circledump does or as JSON; or answer one question, as circle-inspect,
+circle-operator and circle-tensordump do.
 """
 
 from __future__ import annotations

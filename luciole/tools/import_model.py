@@ -1,4 +1,4 @@
-"""``luciole import``: turn a model of one format into a file of another."""
+"""``luciole import``: convert a model into a file of another format."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole import") -> 
     parser.add_argument(
         "--unroll",
         action="store_true",
-        help="recurrent layers of Keras files without loops, to be quantized and fine-tuned",
+        help="unroll the loops of a Keras file's recurrent layers, so that they can be quantized "
+        "and fine-tuned",
     )
     _add_onnx_arguments(parser)
     add_proof(parser)
@@ -69,13 +70,13 @@ def _add_onnx_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--exact",
         action="store_true",
-        help="let int8 layers of an .onnx file give the codes of TFLite's kernels, in operators on "
-        "integers: slower, and no quantized network to other tools",
+        help="write int8 layers of an .onnx file as operators on integers that give the codes of "
+        "TFLite's kernels: slower, and other tools do not see a quantized network",
     )
     parser.add_argument(
         "--nhwc",
         action="store_true",
-        help="images of inputs and outputs have their channels last, where the file has them first",
+        help="give image inputs and outputs their channels last, where the file has them first",
     )
 
 

@@ -1,6 +1,6 @@
 """``lquantizer``: learn 1 to 4 bit levels for a model's layers from unlabelled data.
 
-It is ``luciole quantize``.
+``luciole quantize`` is the same program.
 """
 
 from __future__ import annotations

@@ -42,14 +42,16 @@ PROGRAMS = {
     "cache": Program(
         "cache", "show where compiled kernels are kept, write and read archives of them"
     ),
-    "import": Program("import_model", "turn a model of one format into a file of another"),
+    "import": Program("import_model", "convert a model into a file of another format"),
     "dump": Program("dump", "print everything a model file holds (also: circle-dump)"),
     "view": Program(
         "view.command", "look at a model in the browser, as a page or a picture (also: circle-view)"
     ),
     "diff": Program("diff", "measure how far two models are apart, layer by layer, on real data"),
     "chef": Program("chef", "cook a model from one of ONE's recipes, or write a model's recipe"),
-    "optimize": Program("optimize", "compute the same with fewer operators, by passes with names"),
+    "optimize": Program(
+        "optimize", "rewrite a model into one with fewer operators that computes the same"
+    ),
     "extract": Program(
         "surgery.extract", "make a model of some operators, or of those between two tensors"
     ),

@@ -1,9 +1,9 @@
 """``luciole optimize``: make a model simpler without changing what it computes.
 
-Passes, each of which rewrites one form into another, run until none changes anything: needless
-operators go, several ways to write something become one, what converters spell out becomes one
-operator, constants are folded, batch normalization and activations become part of the layers before
-them, and TRANSPOSE meet (rounding may differ in a float's last bits).
+Passes run until none of them changes anything. They remove needless operators, bring different
+spellings into one form, fuse groups of operators that converters write for one, fold constants,
+fold batch normalizations and activations into the layers before them, and cancel pairs of
+TRANSPOSE. Results may differ in a float's last bits.
 
   luciole optimize model.tflite -o model.circle --batch 1
   luciole optimize model.circle -o out.circle --passes fuse_batch_norm,remove_dead --explain

@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole run") -> int
         "--batch",
         type=int,
         metavar="N",
-        help="run N records at once (default: as many as give what they give one by one)",
+        help="run N records at once (default: as many as leave the results as they are one by one)",
     )
     parser.add_argument(
         "--no-compile",

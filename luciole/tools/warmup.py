@@ -1,9 +1,9 @@
-"""``luciole warmup``: compile kernels ahead of time, so that no later run waits for it.
+"""``luciole warmup``: compile kernels ahead of time, so that no later run waits for the compiler.
 
-Given models, it compiles all that they need. Without any it compiles what small networks need that
-it makes up: dense layers and convolutions with 1 to 4 learned bits, a dense network in float32, one
-of convolutions in float32 and int8, and those operators that take a row of numbers on their own.
-Kernels of layers are made for shapes: a model of yours may need a few more.
+It compiles the kernels that the given models need. Without models it makes up small networks and
+compiles theirs: dense layers and convolutions with 1 to 4 learned bits, a dense network in float32,
+one of convolutions in float32 and int8, and operators that each take a row of numbers. Kernels of
+layers are made for shapes: a model of yours may need a few more.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def _add_inputs(made: argparse.ArgumentParser) -> None:
         help="shapes of all inputs in order, such as 64,784 or 1,28,28:1,10",
     )
     made.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="of random inputs (default 0)"
+        "--seed", type=int, default=0, metavar="N", help="the seed of random inputs (default 0)"
     )
 
 
@@ -119,14 +119,18 @@ def _add_limits(made: argparse.ArgumentParser) -> None:
         help="threads of each runtime (default 1)",
     )
     made.add_argument(
-        "--num-runs", type=int, default=50, metavar="N", help="runs at least (default 50)"
+        "--num-runs",
+        type=int,
+        default=50,
+        metavar="N",
+        help="the least number of runs (default 50)",
     )
     made.add_argument(
         "--min-secs",
         type=float,
         default=1.0,
         metavar="S",
-        help="seconds at least, for each figure (default 1)",
+        help="the least seconds for each figure (default 1)",
     )
     made.add_argument(
         "--max-secs",
@@ -140,14 +144,18 @@ def _add_limits(made: argparse.ArgumentParser) -> None:
 
 def _add_warm_up(made: argparse.ArgumentParser) -> None:
     made.add_argument(
-        "--warmup-runs", type=int, default=1, metavar="N", help="untimed runs before (default 1)"
+        "--warmup-runs",
+        type=int,
+        default=1,
+        metavar="N",
+        help="untimed runs at the beginning (default 1)",
     )
     made.add_argument(
         "--warmup-min-secs",
         type=float,
         default=0.5,
         metavar="S",
-        help="seconds of untimed runs at least (default 0.5)",
+        help="the least seconds of untimed runs (default 0.5)",
     )
 
 

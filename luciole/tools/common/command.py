@@ -202,12 +202,12 @@ def add_data_bounds(parser: argparse.ArgumentParser) -> None:
         "--data-limit",
         type=byte_count,
         metavar="BYTES",
-        help="what records and labels may take in memory (default: 4 GiB)",
+        help="the most memory that records and labels may take (default: 4 GiB)",
     )
     parser.add_argument(
         "--allow-outside",
         action="store_true",
-        help="a list or a folder of records may lead to files that are not below it",
+        help="read files that a list or a folder of records leads to outside of it",
     )
 
 

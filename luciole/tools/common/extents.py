@@ -19,28 +19,28 @@ def add_extents(parser: argparse.ArgumentParser) -> None:
     which leave them open.
     """
     parser.add_argument(
-        "--batch", type=int, metavar="N", help="the batch size of inputs that leave it open"
+        "--batch", type=int, metavar="N", help="the batch size of inputs whose batch size is open"
     )
     parser.add_argument(
         "--shape",
         action="append",
         type=_shape,
         metavar="NAME=1,3,64,64",
-        help="the shape of an input that leaves extents open (? for one that stays so)",
+        help="the shape of an input that has open dimensions (? for one that stays open)",
     )
     parser.add_argument(
         "--dim",
         action="append",
         type=_dim,
         metavar="NAME=N",
-        help="an open extent by its name in an .onnx file, wherever that stands",
+        help="the size of an open dimension, by its name in the .onnx file, wherever it occurs",
     )
     parser.add_argument(
         "--constant",
         action="append",
         type=_constant,
         metavar="NAME=NUMBER",
-        help="a number, or several as [1,2], in the place of an input",
+        help="replace an input by a constant: a number, or several such as [1,2]",
     )
 
 

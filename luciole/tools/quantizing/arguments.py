@@ -112,7 +112,7 @@ def _add_schemes(parser: argparse.ArgumentParser) -> None:
     """Declare the scheme of a float network, the change of a network of integers, and the
     configuration of single layers.
     """
-    schemes = Group(parser, "what layers become")
+    schemes = Group(parser, "formats of layers")
     one_of = schemes.inner.add_mutually_exclusive_group()
     one_of.add_argument(
         "--scheme",
@@ -121,35 +121,36 @@ def _add_schemes(parser: argparse.ArgumentParser) -> None:
         "(int16x8), int:w4a16 (all learn from --data), dynamic:int8 (dynamic), dynamic:int4, "
         "weights:int8 (weights), weights:int4, float16, even:w4a4 (evenly spaced levels), "
         "levels:w2a4, minifloat:4,4; or learned (levels of --encode-bits), mixed (4 or 8 bits, or "
-        "more, layer by layer), from_fake_quant (with --data or without), minifloat; int:w4a8 "
-        "unless something is asked for that has levels",
+        "more, layer by layer), from_fake_quant (with --data or without), minifloat. The default "
+        "is int:w4a8, or learned with an option of learned levels",
     )
     one_of.add_argument(
         "--simulate",
         action="store_true",
-        help="let a network of integers compute with floats between QUANTIZE and DEQUANTIZE",
+        help="turn a network of integers into one of floats that rounds with QUANTIZE and "
+        "DEQUANTIZE",
     )
     one_of.add_argument(
         "--requantize",
         metavar="TYPE",
-        help="give a network of 8-bit integers the other ones: uint8 or int8",
+        help="change the integers of an 8-bit network to TYPE, uint8 or int8",
     )
     schemes.add(
         "--config",
         metavar="FILE.json",
-        help="schemes, and bits of learned levels, of single layers; or a recipe of AI Edge "
-        "Quantizer or a configuration of ONE, as it is",
+        help="schemes and bits of single layers; or a recipe of AI Edge Quantizer, or a "
+        "configuration of ONE",
     )
     schemes.add("--recipe", dest="config", help=argparse.SUPPRESS)  # its old name
     schemes.add(
         "--target-drop",
         type=float,
         metavar="POINTS",
-        help="with --auto-bits, --scheme mixed and --search: what may be lost (default "
-        f"{DROP:g} point of the answers that change; with --labels of right ones, without classes "
-        "percent of the variance, with --metric in its unit)",
+        help="the largest loss that --auto-bits, --scheme mixed and --search allow: points of the "
+        f"answers that change (default {DROP:g}), with --labels of right answers, without classes "
+        "percent of the variance, with --metric in its unit",
     )
-    schemes.add("--seed", type=int, help="seed of everything random (default 0)")
+    schemes.add("--seed", type=int, help="seed of all random numbers (default 0)")
 
 
 def _add_levels(parser: argparse.ArgumentParser) -> None:
@@ -165,7 +166,11 @@ def _add_levels(parser: argparse.ArgumentParser) -> None:
         "--input-bits", type=_input_bits, metavar="1-8", help="bits of inputs, where they differ"
     )
     levels.add("--weight-bits", type=_weight_bits, metavar="1-4", help="bits of weights, likewise")
-    levels.add("--auto-bits", action="store_true", help="as many bits for each layer as pay")
+    levels.add(
+        "--auto-bits",
+        action="store_true",
+        help="choose the bits of each layer by what the network gains from them",
+    )
     levels.add(
         "--target-size",
         type=byte_count,
@@ -173,7 +178,9 @@ def _add_levels(parser: argparse.ArgumentParser) -> None:
         help="with --auto-bits: the largest file, such as 60KB or 1.5MiB",
     )
     levels.add(
-        "--weights-only", action="store_true", help="float inputs, written as ONE's BCQ layers"
+        "--weights-only",
+        action="store_true",
+        help="quantize weights alone: inputs stay float (ONE's BCQ layers)",
     )
     levels.add(
         "--uniform", action="store_true", help="evenly spaced levels: one step for each output"
@@ -186,14 +193,14 @@ def _add_extent_of_levels(parser: argparse.ArgumentParser, levels: Group) -> Non
     levels.add(
         "--spared",
         metavar="SCHEME",
-        help="what layers become that get no levels: float, int8, dynamic, ... (default int8; with "
-        "--method published and --auto-bits float)",
+        help="the format of layers that get no levels: float, int8, dynamic, ... (default int8; "
+        "with --method published and --auto-bits float)",
     )
     levels.add(
         "--all-layers",
         action="store_true",
-        help="also the first convolution, dense layers behind convolutions, and the weights of "
-        "depthwise and transposed ones",
+        help="give levels to the first convolution, too, to dense layers behind convolutions, and "
+        "to the weights of depthwise and transposed convolutions",
     )
     levels.add(
         "--method",
@@ -219,14 +226,14 @@ def _add_numbers_of_one(integers: Group) -> None:
     integers.add(
         "--compatible",
         metavar="TOOL",
-        help="one: the numbers of Samsung ONE's quantizer (schemes uint8, int16, weights, "
+        help="one: compute the numbers of Samsung ONE's quantizer (schemes uint8, int16, weights, "
         "weights_int16; granularity channel or layer)",
     )
     integers.add(
         "--step",
         metavar="STEP",
-        help="with --compatible one: one of its three steps alone, into a file of floats: weights "
-        "(rounds them), ranges (notes min and max of tensors), or from that: integers",
+        help="with --compatible one: run one of its three steps alone: weights (rounds them), "
+        "ranges (stores min and max of tensors), or, from such a file, integers",
     )
 
 
@@ -236,14 +243,18 @@ def _add_integers(parser: argparse.ArgumentParser) -> None:
     integers.add(
         "--sensitivity",
         action="store_true",
-        help="write no model, but say what each layer loses: alone, and the others without it",
+        help="write no model, but print what the network loses when one layer alone is quantized, "
+        "and when all others are",
     )
-    integers.add("--granularity", help="scales of weights: channel (default) or tensor")
+    integers.add(
+        "--granularity",
+        help="how many scales weights have: one for each channel (default) or for the tensor",
+    )
     integers.add(
         "--ranges",
         metavar="RULE",
-        help="what tensors' integers reach: mse (default), min_max, percentile[:99.99], "
-        "moving_average[:0.99], record_percentile[:99], entropy",
+        help="the rule that chooses the range of each tensor: mse (default), min_max, "
+        "percentile[:99.99], moving_average[:0.99], record_percentile[:99], entropy",
     )
     integers.add(
         "--save-ranges", metavar="FILE", help="write every tensor's range as JSON, to be edited"
@@ -255,34 +266,45 @@ def _add_integers(parser: argparse.ArgumentParser) -> None:
         help="use ranges of such a file, or the min and max in a .circle or .tflite file; given "
         "several times, they are merged. With --rounding nearest no data are needed",
     )
-    integers.add("--rounding", help="of weights: output_aware (default) or nearest")
+    integers.add("--rounding", help="how weights are rounded: output_aware (default) or nearest")
     integers.add(
         "--rescale",
-        help="channels between two layers: auto (default: whatever is best), none, weights, peaks, "
-        "equal",
+        help="how channels between two layers are equalized: auto (default: the best of the "
+        "others), none, weights, peaks, equal",
     )
+    _add_ends(integers)
+
+
+def _add_ends(integers: Group) -> None:
+    """Declare options of tensors around zero, and of the file's inputs and outputs."""
     integers.add(
         "--symmetric",
         action="store_true",
         default=None,
-        help="tensors on both sides of 0 reach equally far on both, their zero point is in the "
-        "middle",
+        help="give tensors with positive and negative values a symmetric range, with the zero "
+        "point in its middle",
     )
-    integers.add("--input-type", help="of the file's inputs: float32 (default), int8, uint8, int16")
-    integers.add("--output-type", help="of its outputs, likewise")
+    integers.add(
+        "--input-type", help="the type of the file's inputs: float32 (default), int8, uint8, int16"
+    )
+    integers.add("--output-type", help="the type of its outputs, likewise")
 
 
 def _add_minifloats(parser: argparse.ArgumentParser) -> None:
     floats = Group(parser, Kind.MINIFLOATS.value, Kind.MINIFLOATS)
-    floats.add("--exponent", type=int, metavar="BITS", help="bits of exponents, 2 to 7")
-    floats.add("--mantissa", type=int, metavar="BITS", help="bits of mantissas, 0 to 16")
-    text = "a power of two for each tensor, learned from --data"
+    floats.add("--exponent", type=int, metavar="BITS", help="bits of the exponent, 2 to 7")
+    floats.add("--mantissa", type=int, metavar="BITS", help="bits of the mantissa, 0 to 16")
+    text = "scale each tensor by a power of two, learned from --data"
     floats.add("--scaled", action="store_true", help=text)
-    text = "round what layers read, not what every operator gives"
+    text = "round the inputs of layers alone, not the result of every operator"
     floats.add("--layers-only", action="store_true", help=text)
-    text = "try numbers of bits and take the fewest that lose at most --target-drop"
+    text = "choose the fewest bits that lose at most --target-drop"
     floats.add("--search", action="store_true", help=text)
-    floats.add("--per-layer", action="store_true", help="then take bits from single layers as well")
+    floats.add(
+        "--per-layer",
+        action="store_true",
+        help="with --search: then take bits from single layers as well",
+    )
 
 
 def _add_data(parser: argparse.ArgumentParser) -> None:
@@ -292,8 +314,8 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
     data.add(
         "--labels",
         metavar="NAME",
-        help="an array or FILE: class numbers to judge a choice of bits by, and to train with "
-        "(--finetune, --qat); anything for --metric",
+        help="an array or FILE: class numbers that judge a choice of bits, and that --finetune and "
+        "--qat train with; with --metric anything that it takes",
     )
     add_metric(data.inner)
 
@@ -304,41 +326,58 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     both.add(
         "--finetune", type=int, metavar="EPOCHS", help="train the learned layers (also: --tune)"
     )
-    both.add("--tune", type=int, metavar="EPOCHS", help="of integers, train thresholds alone")
-    both.add("--qat", type=int, metavar="EPOCHS", help="of integers, train weights too")
+    both.add(
+        "--tune", type=int, metavar="EPOCHS", help="train the thresholds of a network of integers"
+    )
+    both.add(
+        "--qat",
+        type=int,
+        metavar="EPOCHS",
+        help="train the weights of a network of integers as well",
+    )
     both.add(
         *("--tune-data", "--finetune-data"),
         metavar="N|DATA",
         help="records to train on: the first N of --data, or others (default: all of --data)",
     )
     both.add(
-        "--labelled-output", metavar="NAME", help="of several outputs, the one that --labels are of"
+        "--labelled-output",
+        metavar="NAME",
+        help="the output that --labels belong to, where there are several",
     )
     both.add(
         "--learning-rate",
         type=float,
-        help="of levels: by bits, 4e-3 down to 1e-5, and lower where short trials say so; of "
-        "thresholds, in units of the calibrated ones",
+        help="the learning rate (default of levels: 4e-3 to 1e-5 by their bits, lower where short "
+        "trials say so; of thresholds: relative to the calibrated ones)",
     )
-    both.add("--shift", type=int, metavar="PIXELS", help="move images at random, at most")
-    both.add("--mirror", action="store_true", help="turn images left to right at random")
+    both.add("--shift", type=int, metavar="PIXELS", help="move images at random by at most PIXELS")
+    both.add("--mirror", action="store_true", help="mirror images left to right at random")
+    _add_training_of_kinds(parser)
+
+
+def _add_training_of_kinds(parser: argparse.ArgumentParser) -> None:
+    """Declare options of training that go with levels alone, or with integers alone."""
     levels = Group(parser, "training of learned levels", Kind.LEVELS)
-    text = "tensors that shall be alike too, by shell pattern"
+    text = "tensors (a shell pattern) that training keeps close as well"
     levels.add("--hints", metavar="PATTERN", help=text)
-    levels.add("--checkpoint", metavar="FILE", help="written after each epoch")
+    levels.add("--checkpoint", metavar="FILE", help="a file that is written after each epoch")
     levels.add("--resume", action="store_true", help="go on from the checkpoint")
     integers = Group(parser, "training of integers", Kind.INTEGERS)
-    text = "--tune: a multiplier for each weight, too"
+    text = "--tune: train a multiplier for each weight, too"
     integers.add("--tune-weights", action="store_true", help=text)
-    integers.add("--tune-biases", action="store_true", help="--tune: biases, too")
-    text = "--qat: the labels' share (default 0.5)"
+    integers.add("--tune-biases", action="store_true", help="--tune: train biases, too")
+    text = "--qat: the share of the labels in the loss (default 0.5)"
     integers.add("--label-weight", type=float, help=text)
     integers.add(
         "--gradient",
-        help="what moves thresholds: step (default: rounding, too) or clip (what is cut off alone)",
+        help="which errors move thresholds: step (default: of rounding and of clipping) or clip "
+        "(of clipping alone)",
     )
-    integers.add("--loss", help="of classes: kl (default) or rmse (of logits)")
-    text = "begin N times anew with the full learning rate"
+    integers.add(
+        "--loss", help="the loss of outputs that score classes: kl (default) or rmse (of logits)"
+    )
+    text = "start the schedule of the learning rate N times anew"
     integers.add("--restarts", type=int, metavar="N", help=text)
 
 

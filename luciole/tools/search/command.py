@@ -1,7 +1,7 @@
-"""``luciole search``: the best files of every size, by which bits each layer should have.
+"""``luciole search``: find the best files of every size, with bits chosen for each layer.
 
-Layers are measured alone, whole networks are searched on short fits, and those that nothing beats
-become files. The same command again goes on where it ended.
+The search measures each layer alone, tries whole networks on short fits, and writes those that no
+other network beats. The same command continues an earlier search.
 
   luciole search model.tflite --data train.npz:x_train --evaluations 180 -o front/
 """
@@ -40,10 +40,17 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole search") -> 
     parser = parser_for(program, __doc__ or "")
     parser.add_argument("model", metavar="MODEL", help=a_model())
     parser.add_argument(
-        "--data", required=True, metavar="DATA", help="unlabelled records, as lquantizer takes them"
+        "--data",
+        required=True,
+        metavar="DATA",
+        help="unlabelled records, in the forms that lquantizer takes",
     )
     parser.add_argument(
-        "-o", "--output", required=True, metavar="FOLDER", help="where files and search.db go"
+        "-o",
+        "--output",
+        required=True,
+        metavar="FOLDER",
+        help="the folder of the files and of search.db",
     )
     _add_goal(parser)
     _add_space(parser)
@@ -57,7 +64,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole search") -> 
 
 
 def _add_goal(parser: argparse.ArgumentParser) -> None:
-    goal = parser.add_argument_group("what is searched for")
+    goal = parser.add_argument_group("goals")
     goal.add_argument(
         "--objectives",
         default="accuracy,size",
@@ -73,16 +80,21 @@ def _add_goal(parser: argparse.ArgumentParser) -> None:
         help="what operators cost on another machine, for the objective latency:NAME: a JSON file, "
         "or one of cortex-m0plus and cortex-m4",
     )
-    goal.add_argument("--max-size", type=byte_count, metavar="SIZE", help="no larger files")
     goal.add_argument(
-        "--max-us", type=float, metavar="US", help="no slower: operators' microseconds together"
+        "--max-size", type=byte_count, metavar="SIZE", help="the most bytes of a file, such as 60KB"
+    )
+    goal.add_argument(
+        "--max-us",
+        type=float,
+        metavar="US",
+        help="the longest time of a file: the sum of its operators' microseconds",
     )
     goal.add_argument(
         "--target-drop",
         type=float,
         metavar="POINTS",
-        help="no file that loses more: points of the answers that change; with --labels of right "
-        "ones, without classes percent of the variance, with --metric in its unit",
+        help="the largest loss of a file: points of the answers that change, with --labels of "
+        "right answers, without classes percent of the variance, with --metric in its unit",
     )
     goal.add_argument(
         "--labels",
@@ -90,11 +102,13 @@ def _add_goal(parser: argparse.ArgumentParser) -> None:
         help="an array of the data file or FILE, to judge by; --preset seed trains to them, too",
     )
     add_metric(goal)
-    goal.add_argument("--files", type=int, default=12, metavar="N", help="at most (default 12)")
+    goal.add_argument(
+        "--files", type=int, default=12, metavar="N", help="the most files to write (default 12)"
+    )
 
 
 def _add_space(parser: argparse.ArgumentParser) -> None:
-    space = parser.add_argument_group("what layers may be")
+    space = parser.add_argument_group("formats of layers")
     space.add_argument(
         "--options",
         metavar="NAMES",
@@ -102,21 +116,41 @@ def _add_space(parser: argparse.ArgumentParser) -> None:
         "int:w8a8, float16 (default: all learned levels, dynamic:int8, dynamic:int4, float)",
     )
     space.add_argument(
-        "--tie", action="append", default=[], metavar="PATTERN", help="layers that are the same"
+        "--tie",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="layers (a shell pattern) that all get the same format",
     )
     space.add_argument(
-        "--fixed", action="append", default=[], metavar="PATTERN=OPTION", help="what layers are"
+        "--fixed",
+        action="append",
+        default=[],
+        metavar="PATTERN=OPTION",
+        help="the format of the layers that a shell pattern names",
     )
 
 
 def _add_work(parser: argparse.ArgumentParser) -> None:
     work = parser.add_argument_group("work")
-    work.add_argument("--evaluations", type=int, metavar="N", help="short fits in all")
     work.add_argument(
-        "--minutes", type=float, metavar="M", help="for the search (default 10 without a number)"
+        "--evaluations",
+        type=int,
+        metavar="N",
+        help="the number of networks that are fitted and measured",
     )
-    work.add_argument("--workers", type=int, default=1, metavar="N", help="processes (default 1)")
-    work.add_argument("--cluster", metavar="ADDRESS", help="a Dask scheduler, tcp://host:8786")
+    work.add_argument(
+        "--minutes",
+        type=float,
+        metavar="M",
+        help="the time of the search (default 10 without --evaluations)",
+    )
+    work.add_argument(
+        "--workers", type=int, default=1, metavar="N", help="the number of processes (default 1)"
+    )
+    work.add_argument(
+        "--cluster", metavar="ADDRESS", help="the address of a Dask scheduler, tcp://host:8786"
+    )
     work.add_argument(
         "--calibration", type=int, default=500, metavar="N", help="records to fit (default 500)"
     )
@@ -127,10 +161,12 @@ def _add_work(parser: argparse.ArgumentParser) -> None:
         "--finish",
         default="fit",
         metavar="HOW",
-        help="of the front: fit (default), or finetune:EPOCHS without labels on all records that "
-        "do not judge; finetune:EPOCHS,mirror turns images left to right at random",
+        help="how the files of the front are made: fit (default), or finetune:EPOCHS without "
+        "labels on all records that do not judge; finetune:EPOCHS,mirror mirrors images at random",
     )
-    work.add_argument("--seed", type=int, default=0, help="of everything random (default 0)")
+    work.add_argument(
+        "--seed", type=int, default=0, help="the seed of all random numbers (default 0)"
+    )
 
 
 def _run(arguments: argparse.Namespace) -> int:

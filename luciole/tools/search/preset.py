@@ -28,26 +28,32 @@ def add_preset(parser: argparse.ArgumentParser) -> None:
         "front in full (extra tensorflow); the options below go with it alone",
     )
     counts = (
-        ("generations", "after the uniform candidates (default 16)"),
-        ("parents", "kept in each generation (default 24)"),
-        ("offspring", "made in each generation (default 24)"),
-        ("partial", "epochs for a candidate (default 12)"),
-        ("final", "epochs for the front (default 50)"),
+        ("generations", "generations after the uniform candidates (default 16)"),
+        ("parents", "networks that each generation keeps (default 24)"),
+        ("offspring", "networks that each generation makes (default 24)"),
+        ("partial", "epochs of a candidate's training (default 12)"),
+        ("final", "epochs of the front's training (default 50)"),
     )
     for name, text in counts:
         group.add_argument(f"--{name}", type=int, metavar="N", help=text)
     group.add_argument(
         "--folding",
         choices=("approximate", "exact"),
-        help="of batch normalizations in the final training (default exact)",
+        help="how the final training folds batch normalizations (default exact)",
     )
     group.add_argument(
-        "--granularity", choices=("channel", "tensor"), help="of weights (default channel)"
+        "--granularity",
+        choices=("channel", "tensor"),
+        help="how many scales weights have: one for each channel (default) or for the tensor",
     )
-    group.add_argument("--search-inputs", action="store_true", help="widths of tensors as well")
-    group.add_argument("--mirror", action="store_true", help="turn images at random")
     group.add_argument(
-        "--labelled-output", metavar="NAME", help="of several outputs, the one that --labels are of"
+        "--search-inputs", action="store_true", help="choose the widths of tensors as well"
+    )
+    group.add_argument("--mirror", action="store_true", help="mirror images at random")
+    group.add_argument(
+        "--labelled-output",
+        metavar="NAME",
+        help="the output that --labels belong to, where there are several",
     )
 
 

@@ -1,6 +1,6 @@
-"""``luciole cut``: other outputs, and tensors that become inputs.
+"""``luciole cut``: make other tensors the outputs or inputs of a model.
 
-Operators and inputs that no output needs go.
+Operators and inputs that no output needs are removed.
 
   luciole cut net.tflite -o features.tflite --output pool
   luciole cut net.circle -o net2.circle --input conv1 --output logits --output pool
@@ -24,7 +24,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole cut") -> int
         action="append",
         default=[],
         metavar="TENSOR",
-        help="an output of the new model (may be repeated; default: those that there are)",
+        help="an output of the new model (may be repeated; default: the outputs of the model)",
     )
     parser.add_argument(
         "--input",

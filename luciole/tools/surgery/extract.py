@@ -1,8 +1,8 @@
-"""``luciole extract``: a model of some of a model's operators.
+"""``luciole extract``: write some operators of a model as a model of their own.
 
-They are chosen by number, by name and by kind, and between two tensors; what is chosen in several
-ways is taken together. What they read and others compute becomes an input, and what others read an
-output. `luciole dump` shows numbers, names and kinds.
+Options choose operators by number, name or kind, or between two tensors; several options add up.
+Tensors that these operators read and others compute become inputs, tensors that others read become
+outputs. `luciole dump` shows numbers, names and kinds.
 
   luciole extract net.circle -o layers.circle --number 3-7,12
   luciole extract net.tflite -o head.tflite --from pool --to logits

@@ -1,4 +1,4 @@
-"""``luciole implant``: scales, zero points, values and ranges of other tools, put into a model.
+"""``luciole implant``: put scales, zero points, values and ranges of other tools into a model.
 
 Parameters are as ONE's q-implant reads them: a folder with qparam.json, an object with dtype,
 scale, zerop, quantized_dimension and, for constants, value for each tensor by name, and the .npy

@@ -1,6 +1,6 @@
-"""``luciole resize``: give inputs other shapes, and infer all shapes that follow.
+"""``luciole resize``: give inputs other shapes, and infer all other shapes from them.
 
-``?`` leaves an extent open. A shape that an operator does not take is refused.
+``?`` leaves a dimension open. A shape that an operator does not take is refused.
 
   luciole resize net.tflite -o net4.tflite --shape 4,224,224,3
   luciole resize net.circle -o out.circle --shape image=1,128,128,3 --shape mask=1,128,128

@@ -1,7 +1,7 @@
-"""``luciole split``: parts of a model that run one behind the other.
+"""``luciole split``: split a model into parts that run one after the other.
 
-The file that is named describes how parts are connected, by the names of tensors, as ONE's
-circle-partitioner does; beside it lies a model for each part. `luciole run` takes it as a model.
+The .json file says which tensors connect the parts, as that of ONE's circle-partitioner does; a
+model for each part lies beside it. `luciole run` takes the .json file as a model.
 A partition file, as ONE reads it, says which operators belong to one backend.
 
   luciole split net.tflite -o net.conn.json --at conv5 --at pool

@@ -53,7 +53,8 @@ def main(argv: Sequence[str] | None = None, program: str = "circle-view") -> int
         "--embed-limit",
         type=int,
         metavar="BYTES",
-        help="of one array, say a layer's weights, that an offline page holds (default 500,000)",
+        help="the largest array, say a layer's weights, that an offline page holds (default "
+        "500,000)",
     )
     _add_look(parser)
     _add_figures(parser)
@@ -72,7 +73,7 @@ def _add_look(parser: argparse.ArgumentParser) -> None:
         "--colour-by",
         choices=("bits", "kind"),
         default="bits",
-        help="colours at first: weight bits (default) or kind of operator",
+        help="what colours show at first: weight bits (default) or kinds of operators",
     )
 
 
@@ -103,7 +104,11 @@ def _add_foreign(parser: argparse.ArgumentParser) -> None:
 def _add_serving(parser: argparse.ArgumentParser) -> None:
     serving = parser.add_argument_group("serving")
     serving.add_argument(
-        "--port", type=int, default=0, metavar="N", help="of the loopback address (default: free)"
+        "--port",
+        type=int,
+        default=0,
+        metavar="N",
+        help="the port on the loopback address (default: a free one)",
     )
     serving.add_argument("--no-browser", action="store_true", help="only print the address")
 
