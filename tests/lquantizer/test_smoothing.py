@@ -122,6 +122,21 @@ def test_a_tensor_that_others_read_stays_as_it_is() -> None:
     assert not list(norms_of(shared.graph))
 
 
+def stretched(graph: Graph, x: Value, name: str) -> Value:
+    """Channels of which one number is added to all: its constant is of all of them."""
+    axis = graph.add_constant(f"{name}/axis", np.array([2], np.int32))
+    third = graph.add_constant(f"{name}/third", np.array(1 / 3, np.float32))
+    gamma = graph.add_constant(f"{name}/gamma", OUTLIERS)
+    mean = graph.append(Mean(x, axis, keep_dims=True), f"{name}/mean").output
+    share = graph.append(Mul(mean, third), f"{name}/share").output
+    scaled = graph.append(Mul(x, gamma), f"{name}/scaled").output
+    return graph.append(Add(scaled, share), f"{name}/y").output
+
+
+def test_what_is_stretched_along_the_channels_stays_as_it_is() -> None:
+    assert not list(norms_of(block(stretched).graph))
+
+
 def test_an_even_network_is_left_alone() -> None:
     model = block()
     (found,) = norms_of(model.graph)

@@ -170,9 +170,11 @@ def _is_plain(op: Op) -> bool:
 
 
 def _part(op: Op, slot: int, depth: int) -> _Chain | None:
+    """Find the constants of one operand, which is not stretched along the channels."""
     value = op.required(slot)
     if value.data is None:
-        return _chain(value, depth - 1)
+        is_whole = value.shape[-1:] == op.results[0].shape[-1:]
+        return _chain(value, depth - 1) if is_whole else None
     return (frozenset([Use(op, slot)]), frozenset()) if is_float(value) else None
 
 
