@@ -215,6 +215,8 @@ def test_resize_refuses_shapes_that_an_operator_does_not_take() -> None:
         luciole.resize(residual(), {"image": (1, 8, 8, 4)})
     with pytest.raises(ShapeError, match=r"^Reshape 'rows': "):
         luciole.resize(residual(), {"image": (1, 9, 10, 3)})
+    with pytest.raises(ShapeError, match=r"^Reshape 'rows': it gives \[2,64\] of \[1,8,4,4\], so"):
+        luciole.resize(residual(), {"image": (1, 16, 8, 3)})
     with pytest.raises(ShapeError, match=r"^extent 0 of image is 0: 1 to 2,147,483,647 are"):
         luciole.resize(residual(), {"image": (0, 8, 8, 3)})
     model = Model()

@@ -12,8 +12,9 @@ from luciole.ir.infer import infer_op, open_ranks
 from luciole.ir.names import main_tensor
 from luciole.ir.op import Op
 from luciole.ir.ops.control_flow import Calling
+from luciole.ir.ops.reshape import Reshape
 from luciole.ir.unknown_op import UnknownOp
-from luciole.ir.value import Shape, Value
+from luciole.ir.value import Shape, Value, shape_text
 
 
 def resize(model: Model, shapes: Mapping[str, Shape]) -> Model:
@@ -37,6 +38,7 @@ def resize(model: Model, shapes: Mapping[str, Shape]) -> Model:
 
 def _infer(graph: Graph, shapes: Mapping[Value, Shape]) -> None:
     """Give a graph's inputs shapes, and infer those of all that depends on them."""
+    before = {value: value.shape for value in graph.values}
     for value, shape in shapes.items():
         value.shape = shape
     depending = set(shapes)
@@ -47,6 +49,8 @@ def _infer(graph: Graph, shapes: Mapping[Value, Shape]) -> None:
                 continue
             _refuse_unknown(op, depending)
             infer_op(op, declared=False)
+            if isinstance(op, Reshape):
+                _refuse_more_rows(op, before)
             depending.update(op.results)
             if isinstance(op, Calling):
                 _note_called(op, called)
@@ -61,6 +65,19 @@ def _refuse_unknown(op: Op, depending: Collection[Value]) -> None:
         raise ShapeError(
             f"{op}: its rule for shapes is not known, so that its operand {read.name!r} "
             "cannot get another shape"
+        )
+
+
+def _refuse_more_rows(op: Reshape, before: Mapping[Value, Shape]) -> None:
+    """Refuse a shape whose first extent, -1 as a rule, takes up what images have grown by: there
+    would be several answers to a record.
+    """
+    rows = (op.tensor, op.output)
+    first, last = (value.shape[:1] for value in rows)
+    if first != last and len({before[value][:1] for value in rows}) == 1:
+        raise ShapeError(
+            f"{op}: it gives {shape_text(op.output.shape)} of {shape_text(op.tensor.shape)}, "
+            "so that records would have several rows or share one"
         )
 
 
