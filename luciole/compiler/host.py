@@ -69,6 +69,8 @@ def entry_text(program: Program) -> str:
     state = "".join(f"{argument}, " for argument in program.state_argument)
     if not program.inputs:
         begin = "    (void)inputs;\n"
+    if not program.outputs:
+        begin += "    (void)outputs;\n"
     if program.is_stateful:
         memory += f"static struct {name}_state state;\nstatic int has_begun;\n\n"
         memory += "void luciole_reset(void);\n"

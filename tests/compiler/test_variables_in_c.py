@@ -81,3 +81,11 @@ def test_instances_have_states_of_their_own_and_nothing_else_is_written(tmp_path
 def test_a_variable_that_nothing_was_assigned_to_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="'total' is read before anything was assigned"):
         program_of(totals(begun=False))
+
+
+def test_a_network_that_only_writes_a_variable_has_a_library(tmp_path: Path) -> None:
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    x = graph.add_input("x", (3,))
+    graph.append(AssignVariable(handle_of(graph, "last"), x))
+    assert built(program_of(model), tmp_path).run({"x": np.ones(3, np.float32)}) == []
