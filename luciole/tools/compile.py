@@ -323,16 +323,17 @@ def _show_project(kind: str, folder: Path, program: Program, measured: Measured 
 
     console.show(f"  next   {next_step(kind, str(folder), program.options.name)}")
     code = 0 if measured is None else (measured.object_bytes or 0) - program.table_bytes
+    stack = None if measured is None or measured.stack is None else measured.stack.bytes
     needs = {
         "FLASH": program.table_bytes + max(code, 0),
-        "RAM": program.arena_bytes + program.state_bytes,
+        "RAM": program.arena_bytes + program.state_bytes + (stack or 0),
     }
     for memory, size in memory_of(kind).items():
         if needs[memory] > size:
             text = console.size_text
             console.say(
                 f"luciole: warning: the network alone takes {text(needs[memory])} of {memory}, "
-                f"the {kind} has {text(size)}: it will not be linked"
+                f"the {kind} has {text(size)}: it will not run there"
             )
 
 

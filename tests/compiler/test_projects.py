@@ -15,6 +15,7 @@ from luciole.compiler.projects.layouts import NEXT, TEMPLATES, memory_of, projec
 from luciole.compiler.self_test import random_records, self_test
 from luciole.tools.random_models import convolutions, dense, in_int8, lq_dense
 from tests.compiler_support import QUICK, built, needs_compiler
+from tests.support import data_path
 from tests.tools.running import call
 
 pytestmark = needs_compiler
@@ -142,6 +143,18 @@ def test_the_program_warns_of_a_board_that_is_too_small_and_refuses_another_targ
     assert (done.code, f"next   make -C {tmp_path / 'c'}, then copy" in done.out) == (0, True)
     assert re.search(r"warning: .* takes 3\d\d\.\d KB of FLASH, the microbit has 2", done.err)
     assert "RAM" not in done.err
+
+
+def test_the_program_warns_of_a_board_whose_memory_has_no_room_for_the_stack(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The arena alone would have room."""
+    monkeypatch.setattr("luciole.compiler.host.FLAGS", QUICK)
+    words = ("compile", data_path("models/kws_int8.tflite"), "-o", tmp_path / "c")
+    done = call(capsys, *words, "--project", "microbit")
+    if "sizes and stack are not measured" in done.err or "stack" not in done.out:
+        pytest.skip("needs a compiler that reports the stack")
+    assert re.search(r"warning: the network alone takes 16\.\d KB of RAM", done.err)
 
 
 def test_boards_have_the_memory_of_their_linker_scripts() -> None:
