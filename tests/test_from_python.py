@@ -203,8 +203,14 @@ untyped: Any = luciole
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda m, x: untyped.run(m, None), "the data for 'x' is NoneType: the first axis"),
-        (lambda m, x: untyped.run(m, "text"), "the data for 'x' is str: the first axis"),
+        (
+            lambda m, x: untyped.run(m, None),
+            "the data for 'x' is NoneType: an array is needed, whose first axis",
+        ),
+        (
+            lambda m, x: untyped.run(m, "text"),
+            "the data for 'x' is str: an array is needed, whose first axis",
+        ),
         (
             lambda m, x: untyped.run(m, [[1.0], [1.0, 2.0]]),
             "the data for 'x' is no array: ",

@@ -94,7 +94,7 @@ def test_nothing_prints_a_command_that_takes_luciole_from_an_index_until_it_is_t
     if CONFIG["addresses"]["index"]:
         return
     files = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("luciole/**/*.py")]
-    files += [*ROOT.glob("docs/**/*.ipynb"), *ROOT.glob("examples/*")]
+    files += [*ROOT.glob("docs/**/*.ipynb"), *ROOT.glob("examples/*.*")]
     found = (
         r"(?:pipx? (?:install|run)|uvx?(?: pip install| tool \w+)?) [\"'`-]*luciole(?![\w/{-]|\[\{)"
     )

@@ -70,7 +70,7 @@ def test_an_option_that_is_wrong_is_a_wrong_call() -> None:
     [
         ("quantise net.circle", "invalid choice: 'quantise', did you mean quantize?"),
         ("quantize net.circle -o q.tflite --scheme int7", "did you mean int8?"),
-        ("build net.circle", "net.circle is no TOML: "),
+        ("build net.circle", "net.circle: this is no TOML: "),
     ],
 )
 def test_programs_refuse_with_the_word_that_was_meant(

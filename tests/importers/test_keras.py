@@ -185,7 +185,7 @@ def test_load_refuses_a_folder_that_is_no_saved_model(tmp_path: Path) -> None:
     sentence = "this folder is no SavedModel (it has no saved_model.pb)"
     with pytest.raises(FormatError) as raised:
         luciole.load(tmp_path)
-    assert str(raised.value) == f"{tmp_path.name}: {sentence}"
+    assert str(raised.value) == f"{tmp_path}: {sentence}"
 
 
 @pytest.mark.parametrize(

@@ -357,19 +357,19 @@ def test_a_program_takes_records_that_say_little(kind: str, folder: Path) -> Non
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
-        ("--scheme int8 --data x.npy --seed -1", 1, "seed is -1"),
+        ("--scheme int8 --data x.npy --seed -1", 2, "seed is -1"),
         ("--scheme int8 --data x.npy --ranges percentile:200", 1, "50 to 100 are possible"),
         ("--scheme int8 --data x.npy --ranges percentile:nan", 1, "50 to 100 are possible"),
         ("--scheme int8 --data x.npy --ranges moving_average:2", 1, "0 to 1 are possible"),
         ("--scheme int8 --data x.npy --ranges entropy:3", 1, "this rule takes no number"),
         (
             "--scheme mixed --data x.npy --target-drop nan",
-            1,
+            2,
             "target_drop is nan: 0 and more are possible",
         ),
         (
             "--scheme mixed --data x.npy --target-drop -1",
-            1,
+            2,
             "target_drop is -1.0: 0 and more are possible",
         ),
         ("--scheme int8 --data x.npy --report q.tflite", 2, "q.tflite is named twice"),

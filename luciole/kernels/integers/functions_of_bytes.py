@@ -9,9 +9,9 @@ import numpy as np
 from luciole.ir import Array, Op, Value
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops.elementwise_binary import Binary
+from luciole.kernels.core.discovery import load_kernels_of
 from luciole.kernels.core.evaluation import computed
 from luciole.kernels.core.reasons import accepted
-from luciole.kernels.core.registry import find_native
 from luciole.kernels.elements.lookups import is_looked_up
 
 _DEEPEST = 4
@@ -52,5 +52,5 @@ def _computed(value: Value, known: dict[Value, Array], depth: int) -> Array | No
 
 
 def _is_function(op: Op) -> bool:
-    """Check an operator whose builder is registered, which imports its kernels."""
-    return isinstance(op, Binary) or (find_native(op) is not None and is_looked_up(op))
+    load_kernels_of(type(op))
+    return isinstance(op, Binary) or is_looked_up(op)

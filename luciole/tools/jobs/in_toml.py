@@ -31,7 +31,7 @@ def steps_of(path: str) -> list[Step]:
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is no TOML: {error}") from None
+        raise UsageError(f"{path}: this is no TOML: {error}") from None
     entries = content.pop("step", [])
     if content:
         raise UsageError(f"{path}: {next(iter(content))} is not understood: a job has [[step]]")
