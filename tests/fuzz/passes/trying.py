@@ -20,6 +20,8 @@ from tests.fuzz.passes.patterns import PATTERNS
 
 FLOATS_APART = 1e-5
 """Of the range of an output."""
+_ROUNDING = 2.0**-21
+"""What is no difference: graphs have numbers around 1, of which outputs may be a narrow part."""
 _ATTEMPTS, _FAR = 3, 100_003
 _QUANTIZED = 0.3
 """Share of graphs that become integers first."""
@@ -157,5 +159,7 @@ def _apart(one: Array, other: Array) -> float:
     with np.errstate(invalid="ignore"):
         away = np.nan_to_num(np.abs(wide - other), posinf=np.inf)
     if not wide.size:
+        return 0.0
+    if away.max() <= _ROUNDING:
         return 0.0
     return float(away.max() / (np.ptp(np.nan_to_num(wide)) or 1))
