@@ -116,6 +116,15 @@ def test_layers_without_blocks_have_scales_of_outputs() -> None:
     assert formats(images(), "weights:int4/32")[0] == "weights:int4"
 
 
+@pytest.mark.parametrize("data", [None, records(5)], ids=["alone", "with data"])
+def test_a_warning_names_the_layers_without_blocks(data: Array | None) -> None:
+    model = network((128, 64, 48, 10))
+    (warning,) = luciole.quantize(model, data, scheme="weights:int4/32").report.warnings
+    assert warning.startswith("no blocks in fc3, but a scale for each output: a dense layer has")
+    model = network((128, 64, 32, 10))
+    assert luciole.quantize(model, data, scheme="weights:int4/32").report.warnings == []
+
+
 def test_onnxruntime_computes_the_same() -> None:
     model, x = luciole.quantize(uneven(), scheme="weights:int4/32").model, random(4, 1, 128)
     (theirs,) = by_onnxruntime(written(model, opset=21), [x])

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 
 from luciole.ir import Graph, Op, TensorType
-from luciole.ir.analysis.weights import weight_constant
+from luciole.ir.analysis.weights import has_weights, weight_constant
 from luciole.ir.blockwise import LEAST_SCALE
 from luciole.ir.dtypes import element_bits
 from luciole.ir.ops.fully_connected import FullyConnected
@@ -169,6 +169,18 @@ def uniform_types(chosen: Mapping[Op, Chosen], read: LayerFormat = BYTES) -> dic
     """
     formats = {op: read if one is None else one for op, one in chosen.items()}
     return {op: _for_layer(op, SCHEMES[one]) for op, one in formats.items() if one in SCHEMES}
+
+
+def without_blocks(chosen: Mapping[Op, Chosen]) -> list[Op]:
+    """List the layers that were to have weights in blocks, and have a scale for each output."""
+    return [
+        op
+        for op, format in chosen.items()
+        if isinstance(format, StoredLevels)
+        and format.block is not None
+        and has_weights(op)
+        and _for_layer(op, SCHEMES[format]).block is None
+    ]
 
 
 def _for_layer(op: Op, types: Scheme) -> Scheme:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from luciole.ir import Graph, Model, Op, TensorType
@@ -17,6 +18,7 @@ from luciole.lquantizer.assignment.schemes import (
     Scheme,
     UniformOptions,
     uniform_types,
+    without_blocks,
 )
 from luciole.lquantizer.network.fake_quant import (
     NOTHING,
@@ -30,6 +32,9 @@ from luciole.lquantizer.network.places import integers_of, types_of
 from luciole.lquantizer.network.real import make_real, real_network, take_out_pairs
 from luciole.lquantizer.network.spell_out import spell_out
 from luciole.lquantizer.report import LONGEST_NAME
+
+_LISTED = 5
+"""Names in a warning."""
 
 
 def float_network(model: Model) -> Model:
@@ -65,6 +70,8 @@ class Start:
     """FAKE_QUANT operators that were taken out and are not minded."""
     pairs: int = 0
     """Pairs of QUANTIZE and DEQUANTIZE, likewise."""
+    unblocked: Sequence[Op] = ()
+    """Layers that were to have weights in blocks, and cannot."""
 
     def warnings(self, *, has_data: bool) -> list[str]:
         """Warn of operators that were taken out, and of tensors whose ranges are from data though
@@ -76,7 +83,17 @@ class Start:
         if self.dropped:
             count = f"{self.dropped} FAKE_QUANT operators were taken out"
             removed.append(f"{count}: --scheme {FROM_FAKE_QUANT} minds what they say")
-        return removed or self._untrained(has_data=has_data)
+        return [*self._without_blocks(), *(removed or self._untrained(has_data=has_data))]
+
+    def _without_blocks(self) -> list[str]:
+        if not self.unblocked:
+            return []
+        names = [one_line(op.name)[:LONGEST_NAME] for op in self.unblocked]
+        rest = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+        return [
+            f"no blocks in {', '.join(names[:_LISTED])}{rest}, but a scale for each output: a "
+            "dense layer has blocks where its inputs divide into them and its weights are not tiny"
+        ]
 
     def _untrained(self, *, has_data: bool) -> list[str]:
         if not self.trained.tensors or not has_data:
@@ -103,14 +120,15 @@ def prepared(model: Model, options: UniformOptions, choices: Choices) -> Start:
     options, chosen = options.for_graph(graph), choices(graph)
     if not reads_ranges:
         make_float(graph)
-        schemes = uniform_types({op: chosen[op] for op in graph.ops if op in chosen})
+        known = {op: chosen[op] for op in graph.ops if op in chosen}
+        schemes, unblocked = uniform_types(known), without_blocks(known)
         if not types_of(schemes):
-            return Start(work, options, schemes, NOTHING, pairs=pairs)
+            return Start(work, options, schemes, NOTHING, pairs=pairs, unblocked=unblocked)
         dropped = len(of_tensors(graph, TensorType.INT8))
         make_float(graph)  # what they were between may be one operator
         schemes = {op: types for op, types in schemes.items() if op in set(graph.ops)}
         spell_out(graph, schemes, finer=options.per_operator is None)
-        return Start(work, options, schemes, NOTHING, dropped, pairs)
+        return Start(work, options, schemes, NOTHING, dropped, pairs, unblocked)
     read = format_asked_for(work)
     options = replace(options, scheme=str(read), rescale="none")  # they fit no other weights
     weights = of_weights(graph)
