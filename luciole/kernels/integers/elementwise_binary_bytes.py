@@ -126,6 +126,52 @@ class Parameters:
     swapped: bool = False
 
 
+Combine: TypeAlias = Callable[[PairRecord, Vector, Vector], Vector]
+"""Computes 16 results, as steps of them, of as many bytes from each operand."""
+
+
+def _by_16(combined: Combine) -> Callable[..., None]:
+    """Make the function that computes a line of results, 16 at a time."""
+
+    @jit.inlined
+    def line(
+        r: PairRecord, z: int, x: int, y: int, count: int, kind: int, left: int, right: int
+    ) -> None:
+        p, q = in_lanes(integers_at(x, kind)[0]), in_lanes(integers_at(y, kind)[0])
+        low, high = r.low, r.high
+        for first in range(0, count - LANES + 1, LANES):
+            if left:
+                p = load_all_bytes(x + first, kind)
+            if right:
+                q = load_all_bytes(y + first, kind)
+            store_all_bytes(combined(r, p, q), low, high, z + first)
+        rest = count % LANES
+        if rest:
+            done = count - rest
+            if left:
+                p = load_bytes(x + done, rest, 0, kind)
+            if right:
+                q = load_bytes(y + done, rest, 0, kind)
+            store_bytes(combined(r, p, q), low, high, z + done, rest)
+
+    return line
+
+
+@jit.inlined
+def _sum(r: PairRecord, p: Vector, q: Vector) -> Vector:
+    return summed(p, q, r.constants)
+
+
+@jit.inlined
+def _product(r: PairRecord, p: Vector, q: Vector) -> Vector:
+    product = multiplied(p, q, r.x_zero, r.y_zero, r.up)
+    steps = rescaled_lanes(product, r.multiplier, r.half, r.negative, r.bits)
+    return plus(steps, in_lanes(r.zero))
+
+
+_sums_by_16, _products_by_16 = _by_16(_sum), _by_16(_product)
+
+
 @cache
 def kernel(function: int, kind: int, left: int, right: int, wide: int) -> jit.Kernel:
     """Make the kernel of a function of bytes of a kind, 64 at a time as a ``Wide`` says.
@@ -163,28 +209,6 @@ def _sums(
 
 
 @jit.inlined
-def _sums_by_16(
-    r: PairRecord, z: int, x: int, y: int, count: int, kind: int, left: int, right: int
-) -> None:
-    p, q = in_lanes(integers_at(x, kind)[0]), in_lanes(integers_at(y, kind)[0])
-    low, high, constants = r.low, r.high, r.constants
-    for first in range(0, count - LANES + 1, LANES):
-        if left:
-            p = load_all_bytes(x + first, kind)
-        if right:
-            q = load_all_bytes(y + first, kind)
-        store_all_bytes(summed(p, q, constants), low, high, z + first)
-    rest = count % LANES
-    if rest:
-        done = count - rest
-        if left:
-            p = load_bytes(x + done, rest, 0, kind)
-        if right:
-            q = load_bytes(y + done, rest, 0, kind)
-        store_bytes(summed(p, q, constants), low, high, z + done, rest)
-
-
-@jit.inlined
 def _products(
     r: PairRecord, z: int, x: int, y: int, kind: int, left: int, right: int, wide: int
 ) -> None:
@@ -199,35 +223,6 @@ def _products(
         count %= WIDE
     if count:
         _products_by_16(r, z, x, y, count, kind, left, right)
-
-
-@jit.inlined
-def _products_by_16(
-    r: PairRecord, z: int, x: int, y: int, count: int, kind: int, left: int, right: int
-) -> None:
-    p, q = in_lanes(integers_at(x, kind)[0]), in_lanes(integers_at(y, kind)[0])
-    low, high = r.low, r.high
-    for first in range(0, count - LANES + 1, LANES):
-        if left:
-            p = load_all_bytes(x + first, kind)
-        if right:
-            q = load_all_bytes(y + first, kind)
-        store_all_bytes(_product(r, p, q), low, high, z + first)
-    rest = count % LANES
-    if rest:
-        done = count - rest
-        if left:
-            p = load_bytes(x + done, rest, 0, kind)
-        if right:
-            q = load_bytes(y + done, rest, 0, kind)
-        store_bytes(_product(r, p, q), low, high, z + done, rest)
-
-
-@jit.inlined
-def _product(r: PairRecord, p: Vector, q: Vector) -> Vector:
-    product = multiplied(p, q, r.x_zero, r.y_zero, r.up)
-    steps = rescaled_lanes(product, r.multiplier, r.half, r.negative, r.bits)
-    return plus(steps, in_lanes(r.zero))
 
 
 def step(function: Function, context: Context, kind: int, parameters: Parameters) -> NativeStep:
