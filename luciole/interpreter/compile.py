@@ -159,7 +159,9 @@ class _CalledGraphs:
     def _plan_body(self, body: Graph) -> Plan | Declined:
         """Plan the graph that a loop repeats; Declined where threads share its work."""
         shapes = {value: value.dims for value in body.inputs}
-        plan = _Compiler(self.caller, None, self._left_now(), True, True).plan(body, shapes, {})
+        plan = _Compiler(self.caller, None, self._left_now(), keep=True, compiled=True).plan(
+            body, shapes, {}
+        )
         steps, crew = plan.compiled_steps() or (), self.crew
         if crew is not None and any(step.split and step.split(crew.threads) for step in steps):
             return Declined("threads share its work")
@@ -176,10 +178,10 @@ class _CalledGraphs:
                 f"graph {graph.name!r} takes {len(graph.inputs)} arguments, not {len(shapes)}"
             )
         argument_shapes = dict(zip(graph.inputs, shapes, strict=True))
-        left = self._left_now()
-        return _Compiler(self.caller, self.crew, left, False, self.compiled).plan(
-            graph, argument_shapes, {}
+        compiler = _Compiler(
+            self.caller, self.crew, self._left_now(), keep=False, compiled=self.compiled
         )
+        return compiler.plan(graph, argument_shapes, {})
 
 
 def _refuse_unsupported(ops: Sequence[Op]) -> None:
