@@ -8,7 +8,7 @@ from typing import Any
 
 from luciole.interpreter.metrics import Measures, Range
 from luciole.ir.names import is_stripped, short_names
-from luciole.ir.text.common import one_line
+from luciole.ir.text.common import first_named, one_line
 from luciole.ir.text.table import aligned, number_text, percent_text, shortened
 
 MOST_LISTED = 3
@@ -100,9 +100,7 @@ class Comparison:
 
 
 def _listed(names: Iterable[str]) -> str:
-    texts = [shortened(name, _LONGEST) for name in names]
-    rest = f" and {len(texts) - MOST_LISTED} more" if len(texts) > MOST_LISTED else ""
-    return ", ".join(texts[:MOST_LISTED]) + rest
+    return first_named([shortened(name, _LONGEST) for name in names], MOST_LISTED)
 
 
 def size_of(errors: TensorErrors, by: str) -> float:

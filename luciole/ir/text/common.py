@@ -116,6 +116,12 @@ def listed(values: Array | Sequence[Any] | None) -> str:
     return ", ".join(map(scalar, plain(values)))
 
 
+def first_named(names: Sequence[str], most: int) -> str:
+    """List the first of several names, and say how many more there are."""
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + rest
+
+
 def shortened(values: Array | Sequence[Any] | None, limit: int = 4) -> str:
     """Write several numbers; of a longer list its length and the first few, as ONE does it."""
     if values is None or len(values) <= limit:

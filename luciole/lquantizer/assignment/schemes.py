@@ -171,16 +171,10 @@ def uniform_types(chosen: Mapping[Op, Chosen], read: LayerFormat = BYTES) -> dic
     return {op: _for_layer(op, SCHEMES[one]) for op, one in formats.items() if one in SCHEMES}
 
 
-def without_blocks(chosen: Mapping[Op, Chosen]) -> list[Op]:
+def without_blocks(chosen: Mapping[Op, Chosen], types: Mapping[Op, Scheme]) -> list[Op]:
     """List the layers that were to have weights in blocks, and have a scale for each output."""
-    return [
-        op
-        for op, format in chosen.items()
-        if isinstance(format, StoredLevels)
-        and format.block is not None
-        and has_weights(op)
-        and _for_layer(op, SCHEMES[format]).block is None
-    ]
+    asked = [op for op, one in chosen.items() if isinstance(one, StoredLevels) and one.block]
+    return [op for op in asked if types[op].block is None and has_weights(op)]
 
 
 def _for_layer(op: Op, types: Scheme) -> Scheme:

@@ -10,7 +10,7 @@ from luciole.ir.passes.cleaning.remove_dead import remove_dead
 from luciole.ir.passes.folding.fold_constants import FoldConstants
 from luciole.ir.passes.folding.fuse_activation_function import fuse_activation_function
 from luciole.ir.passes.folding.fuse_batch_norm import fuse_batch_norm
-from luciole.ir.text.common import one_line
+from luciole.ir.text.common import first_named, one_line
 from luciole.kernels.core import evaluation
 from luciole.lquantizer.assignment.choices import Choices
 from luciole.lquantizer.assignment.schemes import (
@@ -89,9 +89,8 @@ class Start:
         if not self.unblocked:
             return []
         names = [one_line(op.name)[:LONGEST_NAME] for op in self.unblocked]
-        rest = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
         return [
-            f"no blocks in {', '.join(names[:_LISTED])}{rest}, but a scale for each output: a "
+            f"no blocks in {first_named(names, _LISTED)}, but a scale for each output: a "
             "dense layer has blocks where its inputs divide into them and its weights are not tiny"
         ]
 
@@ -121,7 +120,8 @@ def prepared(model: Model, options: UniformOptions, choices: Choices) -> Start:
     if not reads_ranges:
         make_float(graph)
         known = {op: chosen[op] for op in graph.ops if op in chosen}
-        schemes, unblocked = uniform_types(known), without_blocks(known)
+        schemes = uniform_types(known)
+        unblocked = without_blocks(known, schemes)
         if not types_of(schemes):
             return Start(work, options, schemes, NOTHING, pairs=pairs, unblocked=unblocked)
         dropped = len(of_tensors(graph, TensorType.INT8))

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from luciole.interpreter.records import Progress, Records, check_records
 from luciole.ir import Array, Graph, Model, TensorType, Value
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTMLayer
+from luciole.ir.text.common import first_named
 from luciole.lquantizer.assignment.schemes import UniformOptions
 from luciole.lquantizer.calibration.ranges import rule_of, symmetric
 from luciole.lquantizer.calibration.recurrent import inner_tensors, seen_inside
@@ -118,9 +119,8 @@ class Limits:
 
 def _refuse_missing(values: Sequence[Value]) -> None:
     if values:
-        names = ", ".join(repr(value.name) for value in values[:_LISTED])
-        others = f" and {len(values) - _LISTED} more" if len(values) > _LISTED else ""
-        raise QuantizeError(f"no range is given for {names}{others}: give them, or data")
+        names = first_named([repr(value.name) for value in values], _LISTED)
+        raise QuantizeError(f"no range is given for {names}: give them, or data")
 
 
 def given_ranges(source: object) -> Ranges | None:

@@ -39,14 +39,14 @@ def show(report: Report, kind: Kind | None, output: str, as_json: bool) -> None:
 
 def _show_floats(operators: list[str]) -> None:
     """Print the operators that compute with floats, the first ones of each reason by name."""
+    from luciole.ir.text.common import first_named
+
     by_reason: dict[str, list[str]] = {}
     for text in operators:
         operator, _, reason = text.rpartition(": ")
         by_reason.setdefault(reason, []).append(operator)
     for reason, names in by_reason.items():
-        others = len(names) - _MOST_NAMES
-        rest = f" and {others} more" if others > 0 else ""
-        console.show(f"computed with floats ({reason}): {', '.join(names[:_MOST_NAMES])}{rest}")
+        console.show(f"computed with floats ({reason}): {first_named(names, _MOST_NAMES)}")
 
 
 def _show_options(report: Report) -> None:
