@@ -30,6 +30,7 @@ MODULES = (
     "tables",
     "pictures",
     "keys",
+    "links",
     "menus",
     "merging",
     "opening",

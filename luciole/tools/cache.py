@@ -19,6 +19,7 @@ from typing import Any
 
 from luciole.schema.errors import LucioleError
 from luciole.tools.common import console
+from luciole.tools.common.apart import Output
 from luciole.tools.common.command import (
     FINE,
     UsageError,
@@ -35,7 +36,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole cache") -> i
     parser.add_argument(
         "verb", nargs="?", choices=tuple(_VERBS), metavar="VERB", help="export or import"
     )
-    parser.add_argument("file", nargs="?", metavar="FILE", help="the archive")
+    parser.add_argument("file", nargs="?", type=Output, metavar="FILE", help="the archive")
     parser.add_argument(
         "--models",
         nargs="+",

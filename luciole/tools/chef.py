@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from luciole.exporters.writer import writable
 from luciole.tools.common import console
+from luciole.tools.common.apart import Output
 from luciole.tools.common.command import (
     FINE,
     UsageError,
@@ -42,6 +43,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole chef") -> in
     parser.add_argument(
         "-o",
         "--output",
+        type=Output,
         metavar="FILE",
         help=f"the {writable()} file to write; with --reverse the recipe (default: stdout)",
     )

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from luciole.tools.common import console
+from luciole.tools.common.apart import Output
 from luciole.tools.common.command import (
     FINE,
     UsageError,
@@ -78,6 +79,7 @@ def _add_visq(parser: argparse.ArgumentParser) -> None:
             *also,
             f"--{metric}-output",
             dest=f"visq_{metric}",
+            type=Output,
             metavar="FILE",
             help=f"write each layer's {metric.upper()} as ONE's visq does (JSON)",
         )

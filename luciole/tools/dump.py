@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from luciole.tools.common import console
+from luciole.tools.common.apart import Output
 from luciole.tools.common.command import UsageError, a_model, add_common, parser_for, run_program
 
 if TYPE_CHECKING:
@@ -49,11 +50,15 @@ def main(argv: Sequence[str] | None = None, program: str = "circle-dump") -> int
     )
     views.add_argument(
         "--tensors-to-hdf5",
+        type=Output,
         metavar="FILE",
         help="write every tensor's values, scale, zero point, min and max, as circle-tensordump",
     )
     parser.add_argument(
-        "-o", "--output", metavar="FILE", help="with --tensor: the .npy or .h5 file to write"
+        *("-o", "--output"),
+        type=Output,
+        metavar="FILE",
+        help="with --tensor: the .npy or .h5 file to write",
     )
     add_common(parser)
     return run_program(argv, parser, _run)

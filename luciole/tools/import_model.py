@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from luciole.exporters.writer import writable
 from luciole.tools.common import console
+from luciole.tools.common.apart import Output
 from luciole.tools.common.command import (
     a_model,
     add_common,
@@ -43,6 +44,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole import") -> 
         "-o",
         "--output",
         required=True,
+        type=Output,
         metavar="FILE",
         help=f"the {writable()} file to write",
     )

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from luciole.exporters.writer import writable
 from luciole.tools.common import console
+from luciole.tools.common.apart import Output
 from luciole.tools.common.command import (
     FINE,
     UsageError,
@@ -47,7 +48,9 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole optimize") -
     """Run the program."""
     parser = parser_for(program, __doc__ or "")
     parser.add_argument("model", metavar="MODEL", nargs="?", help=a_model())
-    parser.add_argument("-o", "--output", metavar="FILE", help=f"the {writable()} file to write")
+    parser.add_argument(
+        "-o", "--output", type=Output, metavar="FILE", help=f"the {writable()} file to write"
+    )
     add_extents(parser)
     _add_passes(parser)
     add_strip_names(parser)

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from luciole.tools.common import console
+from luciole.tools.common.apart import Output
 from luciole.tools.common.command import FINE, UsageError, add_common, parser_for, run_program
 
 _TYPES = (".circle", ".tflite")
@@ -33,6 +34,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole pack") -> in
         "-o",
         "--output",
         required=True,
+        type=Output,
         metavar="PLACE",
         help="the folder that gets a folder of the package's name, or the .zip file to write",
     )

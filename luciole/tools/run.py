@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from luciole.tools.common import console
+from luciole.tools.common.apart import Output
 from luciole.tools.common.command import (
     FINE,
     a_model,
@@ -47,7 +48,12 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole run") -> int
         "uint8 and floats are quantized for a quantized input, its own type fed as it is",
     )
     parser.add_argument(
-        "-o", dest="target", required=True, metavar="FILE", help="the .npz, .npy, .h5 or .raw file"
+        "-o",
+        dest="target",
+        required=True,
+        type=Output,
+        metavar="FILE",
+        help="the .npz, .npy, .h5 or .raw file",
     )
     parser.add_argument(
         "--output",
@@ -77,13 +83,11 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole run") -> int
 
 def _run(arguments: argparse.Namespace) -> int:
     from luciole.running import opened, run
-    from luciole.tools.common.writing import check_apart
     from luciole.tools.data import asked_data
     from luciole.tools.data.results import check_results, write_results
 
     check_batch(arguments.batch)
     check_results(arguments.target)
-    check_apart([arguments.target], [arguments.model, arguments.data])
     model = opened(arguments.model)
     data = asked_data(arguments, model.graph, arguments.data, limit=arguments.limit)
     with console.tracked(arguments.json) as track:

@@ -385,15 +385,6 @@ def test_what_means_nothing_is_refused_in_a_sentence(
     assert sentence in refused(f"m.tflite -o q.tflite {words}", capsys, code)
 
 
-def test_a_file_may_be_written_over_the_one_that_was_read(folder: Path) -> None:
-    from luciole.tools.quantize import main
-
-    assert main(["m.tflite", "-o", "m.tflite", "--scheme", "dynamic"]) == 0
-    graph = luciole.load(folder / "m.tflite").graph
-    layers = [op for op in graph.ops if isinstance(op, FullyConnected)]
-    assert [op.weights.dtype for op in layers] == [TensorType.INT8] * 2
-
-
 @pytest.mark.parametrize("words", ["--simulate", "--requantize uint8", "--scheme dynamic"])
 @pytest.mark.parametrize(
     ("scale", "point"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +15,8 @@ import pytest
 import luciole
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
+from luciole.tools.common.apart import Output
+from luciole.tools.main import PROGRAMS, parser_of
 from tests.tools.running import call, left_behind
 
 Capture = pytest.CaptureFixture[str]
@@ -66,12 +70,52 @@ def test_programs_refuse_outputs_that_cannot_be_written(
     assert left_behind(folder) == before
 
 
-def test_a_model_may_be_written_over_itself(capsys: Capture, folder: Path) -> None:
+OVER = {
+    "-o": ("import", "model.circle", "-o", "./model.circle"),
+    "model": ("quantize", "model.circle", "-o", "model.circle", "--scheme", "dynamic"),
+    "array": (*QUANTIZE[:3], "--data", "d.npz:x", "-o", "q.circle", "--report", "d.npz"),
+    "link": ("optimize", "model.circle", "-o", "link.circle"),
+    "list": ("view", "model.circle", "other.circle", "-o", "other.circle"),
+    "runtime": (*BENCH, "--against", "litert:other.circle", "--csv", "other.circle"),
+    "each": ("run", "model.circle", "--data", "each:in", "-o", "each:in"),
+    "archive": ("cache", "export", "other.circle", "--models", "model.circle", "other.circle"),
+    "recipe": ("chef", "--reverse", "model.circle", "-o", "model.circle"),
+    "two": (*DIFF, "--visq", "two.json", "--mse-output", "two.json"),
+}
+"""Commands that would write over what they read, or twice to one file."""
+
+
+@pytest.mark.parametrize("case", OVER)
+def test_programs_refuse_to_write_over_what_they_read(
+    capsys: Capture, folder: Path, case: str
+) -> None:
+    Path("link.circle").symlink_to("model.circle")
+    shutil.copy("model.circle", "other.circle")
+    np.savez("d.npz", x=np.ones((3, 20), np.float32))
+    Path("in0").write_bytes(np.ones(20, np.float32).tobytes())
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert "is named twice: give each file that is written a place" in call(
+        capsys, *OVER[case]
+    ).error(2)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_every_option_that_names_a_file_to_write_says_so() -> None:
+    written = re.compile(r"\bwrite (?!what)|to write|is written")
+    unmarked = [
+        f"{name} {action.option_strings}"
+        for name in PROGRAMS
+        for action in parser_of(name)._actions
+        if action.metavar == "FILE" and written.search(action.help or "")
+        if action.type is not Output
+    ]
+    assert not unmarked
+
+
+def test_a_loaded_model_may_be_written_over_its_file(folder: Path) -> None:
     x = np.ones((1, 20), np.float32)
     wanted = luciole.Interpreter("model.circle").run(x)["fc2"]
     model = luciole.load("model.circle")
-    assert call(capsys, "import", "model.circle", "-o", "model.circle").code == 0
-    np.testing.assert_array_equal(luciole.Interpreter("model.circle").run(x)["fc2"], wanted)
     luciole.save(model, "model.circle")
     np.testing.assert_array_equal(luciole.Interpreter(model).run(x)["fc2"], wanted)
     np.testing.assert_array_equal(luciole.Interpreter("model.circle").run(x)["fc2"], wanted)

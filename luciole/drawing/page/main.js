@@ -8,6 +8,7 @@ import { spoken } from "./draw.js";
 import { Find } from "./find.js";
 import { GraphView } from "./graph_view.js";
 import { KEYS, onKey } from "./keys.js";
+import { asked, linkTo, namedBy, unnamed } from "./links.js";
 import { Menu, check, closeMenus, entry } from "./menus.js";
 import { Minimap } from "./minimap.js";
 import { Opening } from "./opening.js";
@@ -237,7 +238,7 @@ class App {
     const node = this.doc.models[m].graphs[g].nodes[n];
     this.showTab("selection");
     announce(spoken(node));
-    const link = this.linkTo(selection);
+    const link = linkTo(selection, this.nodesOf(m, g));
     if (location.hash !== link) history.pushState(null, "", link);
     if (this.doc.models.length > 1) this.selectTwin(m, node);
   }
@@ -250,30 +251,22 @@ class App {
     return other.select(n);
   }
 
-  // A link by name, where that says which node it is, else by number.
-  linkTo({ m, g, n }) {
-    const { nodes } = this.doc.models[m].graphs[g];
-    const name = nodes[n].name;
-    const unique =
-      nodes[n].what === "op" &&
-      nodes.filter((x) => x.what === "op" && x.name === name).length === 1;
-    const place = (m ? `&model=${m}` : "") + (g ? `&graph=${g}` : "");
-    return `#node=${encodeURIComponent(unique ? name : `:${n}`)}${place}`;
-  }
-
   // Selects what the address says.
   follow() {
-    const parts = new URLSearchParams(location.hash.slice(1));
-    const wanted = parts.get("node");
-    if (!wanted) return;
-    const [m, g] = [Number(parts.get("model") ?? 0), Number(parts.get("graph") ?? 0)];
-    const nodes = this.doc.models[m]?.graphs[g]?.nodes ?? [];
-    const byName = nodes.findIndex((node) => node.what === "op" && node.name === wanted);
-    const n = byName >= 0 ? byName : Number(/^:(\d+)$/.exec(wanted)?.[1] ?? -1);
+    const link = asked(location.hash);
+    if (!link) return;
+    const { wanted, m, g } = link;
+    const nodes = this.nodesOf(m, g);
+    const named = namedBy(wanted, nodes);
+    if (named.length !== 1) return this.opening.refuse(unnamed(wanted, named, nodes));
+    const [n] = named;
     const same =
       this.selection && this.selection.m === m && this.selection.g === g && this.selection.n === n;
-    if (nodes[n] && !same) this.select(m, g, n, true);
-    else if (!nodes[n]) announce("the address names no node of this model");
+    return same || this.select(m, g, n, true);
+  }
+
+  nodesOf(m, g) {
+    return this.doc.models[m]?.graphs[g]?.nodes ?? [];
   }
 
   // ------------------------------------------------------------------ graphs and groups

@@ -12,10 +12,10 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from luciole.tools.common import console
+from luciole.tools.common.apart import Output
 from luciole.tools.common.command import (
     FINE,
     UsageError,
@@ -79,9 +79,9 @@ def parser(program: str) -> argparse.ArgumentParser:
         default="true",
         help="whether to time every operator (default true)",
     )
-    made.add_argument("--csv", type=Path, metavar="FILE", help="write the operators' times")
+    made.add_argument("--csv", type=Output, metavar="FILE", help="write the operators' times")
     made.add_argument(
-        "--trace", type=Path, metavar="FILE", help="write a trace for Chrome or Perfetto"
+        "--trace", type=Output, metavar="FILE", help="write a trace for Chrome or Perfetto"
     )
     add_data_bounds(made)
     add_custom(made)

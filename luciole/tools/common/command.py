@@ -278,6 +278,9 @@ def _escape_what_has_no_letters() -> None:
 
 
 def _ran(arguments: argparse.Namespace, run: Callable[[argparse.Namespace], int]) -> int:
+    from luciole.tools.common.apart import check_apart
+
+    check_apart(arguments)
     if getattr(arguments, "custom", None):
         _load_custom(arguments.custom)
     with _results_aside(arguments):

@@ -17,6 +17,7 @@ from luciole.ir.graph import Graph
 from luciole.ir.strings import OBJECTS
 from luciole.ir.value import shape_text
 from luciole.schema.printable import all_quoted
+from luciole.tools.common.apart import EACH
 from luciole.tools.data import hdf5, npz, raw_files
 from luciole.tools.data.bounds import Bounds, Room, open_file
 from luciole.tools.data.collecting import Rows, Stored, Wanted, read_labels
@@ -157,7 +158,7 @@ def _kind(path: str) -> str:
     """
     if random_count(path) is not None:
         return "random"
-    if path.startswith(raw_files.EACH):
+    if path.startswith(EACH):
         return "each"
     if os.path.isdir(path):
         return "folder"

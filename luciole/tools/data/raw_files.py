@@ -16,14 +16,13 @@ import numpy as np
 
 from luciole.ir.dtypes import Array
 from luciole.schema.printable import printable
+from luciole.tools.common.apart import EACH
 from luciole.tools.data.bounds import open_file
 from luciole.tools.data.collecting import Rows, Stored, Wanted, collect
 from luciole.tools.data.errors import DataError, about
 from luciole.tools.data.fitting import InputSpec
 from luciole.tools.data.npy import MAGIC, read_header
 
-EACH = "each:"
-"""What begins the name of several files, one for each input or result."""
 _LONGEST_LINE = 4096
 """Characters; no path is longer."""
 _OUTSIDE = "is not below the folder that names it, and is read with --allow-outside"

@@ -15,9 +15,9 @@ from luciole.ir.dtypes import Array
 from luciole.ir.strings import OBJECTS
 from luciole.schema.errors import LucioleError
 from luciole.schema.printable import listed
+from luciole.tools.common.apart import EACH
 from luciole.tools.common.command import UsageError
 from luciole.tools.data.hdf5 import write_hdf5
-from luciole.tools.data.raw_files import EACH
 
 Arrays = Mapping[str, Array]
 """Results by name, whose first axis counts records."""

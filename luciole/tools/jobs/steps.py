@@ -14,9 +14,9 @@ from time import perf_counter
 from typing import Any
 
 from luciole.tools.common import console
+from luciole.tools.common.apart import check_apart, files_named
 from luciole.tools.common.command import FINE, UsageError, read_words
 from luciole.tools.data.random_records import random_count
-from luciole.tools.data.raw_files import EACH
 from luciole.tools.main import parser_of, run_named
 
 _READ = ("MODEL", "SOURCE", "OTHER", "DATA", "FILE.json")
@@ -46,6 +46,7 @@ def check_steps(steps: Iterable[Step]) -> None:
     for step in steps:
         parser = parser_of(step.program)
         arguments = read_words(parser, step.words, f"{step.place}:")
+        check_apart(arguments, f"{step.place}: ")
         for name in _files_read(parser, arguments):
             if not _is_there(name, before):
                 raise UsageError(f"{step.place}: {name} is not there, and no step before writes it")
@@ -65,12 +66,9 @@ def _is_there(name: str, before: set[Path]) -> bool:
     """Return whether something has that name, without ``:ARRAY``, or is below what was named."""
     if name == "-" or random_count(name) is not None:
         return True
-    if name.startswith(EACH):
-        name = f"{name.removeprefix(EACH)}0"
-    paths = [Path(name), Path(name.rpartition(":")[0] or name)]
     return any(
-        path.exists() or path.resolve() in before or before.intersection(path.resolve().parents)
-        for path in paths
+        path.exists() or path in before or before.intersection(path.parents)
+        for path in files_named(name)
     )
 
 

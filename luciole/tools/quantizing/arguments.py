@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
+from luciole.tools.common.apart import Output
 from luciole.tools.common.command import (
     UsageError,
     a_model,
@@ -98,14 +99,19 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
     files = Group(parser, "files")
     files.add("model", nargs="?", metavar="MODEL", help=a_model())
     files.add("--input-model", metavar="FILE", help="the same")
-    files.add("-o", "--output", "--output-model", metavar="FILE", help="the file to write")
+    files.add(
+        *("-o", "--output", "--output-model"),
+        type=Output,
+        metavar="FILE",
+        help="the file to write",
+    )
     files.add(
         *("--data", "--input-data"),
         metavar="DATA",
         help="unlabelled records: ONE's HDF5, .npz[:array], .npy, a folder, a list file",
     )
     add_strip_names(files.inner)
-    files.add("--report", metavar="FILE", help="also write the report as JSON")
+    files.add("--report", type=Output, metavar="FILE", help="also write the report as JSON")
 
 
 def _add_schemes(parser: argparse.ArgumentParser) -> None:
@@ -257,7 +263,10 @@ def _add_integers(parser: argparse.ArgumentParser) -> None:
         "percentile[:99.99], moving_average[:0.99], record_percentile[:99], entropy",
     )
     integers.add(
-        "--save-ranges", metavar="FILE", help="write every tensor's range as JSON, to be edited"
+        "--save-ranges",
+        type=Output,
+        metavar="FILE",
+        help="write every tensor's range as JSON, to be edited",
     )
     integers.add(
         "--ranges-from",
@@ -361,7 +370,12 @@ def _add_training_of_kinds(parser: argparse.ArgumentParser) -> None:
     levels = Group(parser, "training of learned levels", Kind.LEVELS)
     text = "tensors (a shell pattern) that training keeps close as well"
     levels.add("--hints", metavar="PATTERN", help=text)
-    levels.add("--checkpoint", metavar="FILE", help="a file that is written after each epoch")
+    levels.add(
+        "--checkpoint",
+        type=Output,
+        metavar="FILE",
+        help="a file that is written after each epoch",
+    )
     levels.add("--resume", action="store_true", help="go on from the checkpoint")
     integers = Group(parser, "training of integers", Kind.INTEGERS)
     text = "--tune: train a multiplier for each weight, too"

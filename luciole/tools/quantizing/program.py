@@ -78,9 +78,9 @@ def _take_model(arguments: argparse.Namespace) -> None:
 
 
 def _check_files(arguments: argparse.Namespace, options: Options | None) -> None:
-    """Refuse files that cannot be written, that are named twice, or that hold no levels."""
+    """Refuse files that cannot be written, or that hold no levels."""
     from luciole.files import check_writable
-    from luciole.tools.common.writing import check_apart, check_output
+    from luciole.tools.common.writing import check_output
 
     if arguments.sensitivity == bool(arguments.output):
         raise UsageError("give a file to write (-o FILE), or --sensitivity, which writes none")
@@ -90,8 +90,6 @@ def _check_files(arguments: argparse.Namespace, options: Options | None) -> None
         if is_levels and format != "circle":
             raise UsageError(f"{arguments.output}: only .circle holds layers with learned levels")
     places = (arguments.report, arguments.save_ranges, arguments.checkpoint)
-    check_apart((arguments.output, *places))
-    check_apart(places, (arguments.model, arguments.data, arguments.config))
     for path in filter(None, places):
         check_writable(path)
 

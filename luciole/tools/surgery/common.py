@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from luciole.exporters.writer import writable
 from luciole.tools.common import console
+from luciole.tools.common.apart import Output
 from luciole.tools.common.command import a_model
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ def add_files(parser: argparse.ArgumentParser) -> None:
         "-o",
         dest="target",
         required=True,
+        type=Output,
         metavar="FILE",
         help=f"the {writable()} file to write",
     )
@@ -28,10 +30,9 @@ def add_files(parser: argparse.ArgumentParser) -> None:
 def opened(arguments: argparse.Namespace) -> Model:
     """Read the model, once it is known that the result can be written."""
     from luciole.importers import load
-    from luciole.tools.common.writing import check_apart, check_output
+    from luciole.tools.common.writing import check_output
 
     check_output(arguments.target)
-    check_apart([arguments.target], [arguments.model])
     return load(arguments.model)
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from luciole.tools.common import console
+from luciole.tools.common.apart import Output
 from luciole.tools.common.command import (
     FINE,
     UsageError,
@@ -38,6 +39,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole split") -> i
     parser.add_argument(
         "-o",
         dest="target",
+        type=Output,
         metavar="FILE",
         help="the .json file to write (default: MODEL.conn.json beside the model)",
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import luciole
 from luciole.schema.errors import LucioleError
 from luciole.tools.common import console
+from luciole.tools.common.apart import Output
 from luciole.tools.common.command import (
     UsageError,
     a_model,
@@ -47,7 +48,10 @@ def main(argv: Sequence[str] | None = None, program: str = "circle-view") -> int
         help="a second model to compare with: MODEL is the float one, OTHER the quantized one",
     )
     parser.add_argument(
-        "-o", "--output", metavar="FILE", help="write an offline page (.html) or a picture (.svg)"
+        *("-o", "--output"),
+        type=Output,
+        metavar="FILE",
+        help="write an offline page (.html) or a picture (.svg)",
     )
     parser.add_argument(
         "--embed-limit",
@@ -94,10 +98,16 @@ def _add_figures(parser: argparse.ArgumentParser) -> None:
 def _add_foreign(parser: argparse.ArgumentParser) -> None:
     foreign = parser.add_argument_group("for other viewers")
     foreign.add_argument(
-        "--netron-attachment", metavar="FILE", help="write a .json to drop on the model in Netron"
+        "--netron-attachment",
+        type=Output,
+        metavar="FILE",
+        help="write a .json to drop on the model in Netron",
     )
     foreign.add_argument(
-        "--model-explorer", metavar="FILE", help="write node data for Model Explorer"
+        "--model-explorer",
+        type=Output,
+        metavar="FILE",
+        help="write node data for Model Explorer",
     )
 
 

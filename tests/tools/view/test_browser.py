@@ -226,6 +226,26 @@ def test_a_deep_link_opens_its_node(visit: Open, view: View, digits: Digits) -> 
     assert visit(address, "#node=no%20such").page.locator(".focus rect").count() == 0
 
 
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ("block0/op5", ""),
+        ("5", "12 nodes end with 5: net/stage0/block0/op5, net/stage0/block1/op15"),
+        ("stage9/op2", "No node is called stage9/op2: there are net/stage0/block0/op2, "),
+        ("sigmoid", "No node is called sigmoid: there are net/stage0/block0/op0, "),
+    ],
+)
+def test_links_find_endings_of_names(
+    visit: Open, pages: View, nested_file: Path, wanted: str, said: str
+) -> None:
+    page = visit(pages(nested_file).as_uri(), f"#node={wanted}").page
+    expect(page.locator(".bad-news")).to_have_count(1 if said else 0)
+    if said:
+        expect(page.locator(".bad-news")).to_contain_text(said)
+    else:
+        expect(page.locator("#sidebar")).to_contain_text("net/stage0/block0/op5")
+
+
 def test_groups_open_and_close(groups: Visit, screenshots: Path) -> None:
     page = groups.page
     page.get_by_text("Close groups").click()
