@@ -142,13 +142,6 @@ def test_one_bit_of_positive_data_is_warned_about(capsys: Capture, folder: Path)
     assert "standardise the data" in warnings[0]
 
 
-def test_the_model_may_be_replaced_by_its_quantized_form(capsys: Capture, folder: Path) -> None:
-    before = left_behind(folder)
-    assert quantize(capsys, "--encode_bits", "3", output="model.circle").code == 0
-    assert widths("model.circle") == [("act1", 3, 3), ("fc2", 3, 3)]
-    assert left_behind(folder) == before
-
-
 def test_other_data_gives_the_same_file(capsys: Capture, folder: Path) -> None:
     quantize(capsys)
     wanted = Path("answer.circle").read_bytes()
