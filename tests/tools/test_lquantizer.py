@@ -13,7 +13,7 @@ import pytest
 import luciole
 from luciole.tools import lquantizer
 from tests.networks import random
-from tests.tools.running import Outcome, call, left_behind, spawn, widths
+from tests.tools.running import Outcome, call, spawn, widths
 
 Capture = pytest.CaptureFixture[str]
 ISSUE = (
