@@ -1,13 +1,16 @@
 """The figures of README and docs by one command, but for those beside which another one stands.
 
     python3 -m benchmarks [--quick] [--only latency,cold_start] [--output FOLDER]
+    python3 -m benchmarks [--quick] --beside CHECKOUT
 
 Each part is a program of its own (``python3 -m benchmarks.NAME --help`` says what it measures) and
 runs in a process of its own. What it prints is shown, and kept in FOLDER as NAME.json: the machine,
 the command, how long it took, and every table as rows of cells; messages go to NAME.log. Accuracy
 needs data: LUCIOLE_DATA names a folder with mnist.npz and cifar10_subset.npz (Keras's layout) and
 MLPerf Tiny's and an LSTM's .tflite files in models/. On a machine that others use, say
-``taskset -c 1 nice -n -15 python3 -m benchmarks``.
+``taskset -c 1 nice -n -15 python3 -m benchmarks``. ``--beside CHECKOUT`` measures only how fast
+kernels and networks are here beside that tree of luciole's sources; it ends with exit code 1 where
+one is slower here.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from benchmarks import beside
 from benchmarks.networks import NETWORKS
 from luciole.files import write_file
 from luciole.ir import LucioleError
@@ -163,8 +167,14 @@ def _is_row(line: str) -> bool:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the parts in turn; how many failed. Raises LucioleError for wrong arguments."""
+    """Run the parts in turn, or compare two checkouts; how many failed, or are slower. Raises
+    LucioleError for wrong arguments.
+    """
     parts = chosen(arguments.only)
+    if arguments.beside is not None:
+        if arguments.only is not None:
+            raise UsageError("--only chooses programs, --beside runs none of them: give one")
+        return beside.run(arguments.beside, arguments.output, arguments.quick)
     arguments.output.mkdir(parents=True, exist_ok=True)
     facts: dict[str, Any] = machine_facts(PACKAGES)
     write_file(arguments.output / "machine.json", to_json(facts))
@@ -194,6 +204,9 @@ def parser() -> argparse.ArgumentParser:
     )
     names = ", ".join(part.name for part in PARTS)
     made.add_argument("--only", metavar="NAMES", help=f"parts with commas between, of {names}")
+    made.add_argument(
+        "--beside", metavar="CHECKOUT", help="compare with another checkout, in turns"
+    )
     made.add_argument(
         "--quick", action="store_true", help="minutes instead of hours, rough figures"
     )
