@@ -24,8 +24,8 @@ MOST_PLANS = 16
 """Plans kept of a graph, one for each set of shapes that it is called with."""
 
 Shapes = tuple[tuple[int, ...], ...]
-LoopKey = tuple[Hashable, ...]
-"""A loop's graphs, and the known facts of its operands."""
+CallKey = tuple[Hashable, ...]
+"""The graphs that an operator calls, and the known facts of its operands."""
 
 MakePlan = Callable[[Graph, Sequence[tuple[int, ...]]], "Plan"]
 
@@ -34,14 +34,15 @@ class Caller:
     """State that the plans of an interpreter share: variables, plans of the graphs that are called,
     and the meter of their memory.
 
-    ``bodies`` are the plans of compiled loops; ``declined`` says why others are not compiled.
+    ``bodies`` are the plans of graphs whose calls are compiled; ``declined`` says why others are
+    not.
     """
 
     def __init__(self, loop_limit: int, memory_limit: int) -> None:
         self.state = State(loop_limit)
         self.meter = Meter(memory_limit)
         self.bodies: list[Plan] = []
-        self.declined: dict[LoopKey, Declined] = {}
+        self.declined: dict[CallKey, Declined] = {}
         self._called: dict[Graph, dict[Shapes, _Called]] = {}
 
     def bound(self, kernel: Stateful, make_plan: MakePlan) -> Reference:

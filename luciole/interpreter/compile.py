@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from luciole.interpreter.calls import DEFAULT_LOOP_LIMIT, Caller
+from luciole.interpreter.choices import chosen
 from luciole.interpreter.contents import Contents, hold
 from luciole.interpreter.crew import Crew
-from luciole.interpreter.loops import compiled_loop, loop_key, repeated
+from luciole.interpreter.loops import call_key, compiled_loop, repeated
 from luciole.interpreter.memory import arena_layout
 from luciole.interpreter.plan import Plan
 from luciole.interpreter.settle import Settled, settle
@@ -18,9 +19,9 @@ from luciole.interpreter.steps import OPEN, Step, build
 from luciole.interpreter.tails import DEEPEST, Tail, begin_of_tail
 from luciole.ir import Array, Graph, Op, UnsupportedError, Value
 from luciole.ir.calls import reachable
-from luciole.ir.ops.control_flow import While
+from luciole.ir.ops.control_flow import Calling, While
 from luciole.kernels.core import registry
-from luciole.kernels.core.contract import NativeStep, Reference
+from luciole.kernels.core.contract import Built, NativeStep, Reference
 from luciole.kernels.core.errors import ExecutionError
 from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.jit import with_compiled
@@ -87,7 +88,7 @@ class _Compiler:
             left = self.memory_limit - settled.made_bytes - layout.size
             called = _CalledGraphs(caller, crew, left, self.compiled)
             steps = with_compiled(
-                lambda: build(settled, layout, held, called.reference, called.loop, self.compiled)
+                lambda: build(settled, layout, held, called.reference, called.native, self.compiled)
             )
             if any(step.context is not None for step in steps):
                 return StatefulPlan(
@@ -131,12 +132,12 @@ class _CalledGraphs:
             return registry.find_reference(op)
         return self.caller.bound(kernel, self._plan)
 
-    def loop(self, op: While, arrays: Mapping[Value, Array]) -> NativeStep | Declined:
-        """Compile a loop whose tensors have these places, Declined where that cannot be done.
+    def native(self, op: Calling, arrays: Mapping[Value, Array]) -> NativeStep | Declined:
+        """Compile an operator whose tensors have these places, Declined where that cannot be done.
 
         It is tried once: loops in loops would double the tries with each level.
         """
-        declined, key = self.caller.declined, loop_key(op, arrays)
+        declined, key = self.caller.declined, call_key(op, arrays)
         if key in declined:
             return declined[key]
         step = self._compiled(op, arrays)
@@ -144,10 +145,10 @@ class _CalledGraphs:
             declined[key] = step
         return step
 
-    def _compiled(self, op: While, arrays: Mapping[Value, Array]) -> NativeStep | Declined:
-        """Compile a loop in one of two ways; of several reasons the last counts."""
+    def _compiled(self, op: Calling, arrays: Mapping[Value, Array]) -> NativeStep | Declined:
+        """Compile an operator in one of the ways there are; of several reasons the last counts."""
         budget, bodies, declined = self.caller.state.budget, self.caller.bodies, OPEN
-        for make in (compiled_loop, repeated):
+        for make in WAYS.get(type(op), (chosen,)):
             before = len(bodies)
             step = accepted(make, op, arrays, self._plan_body, budget)
             if isinstance(step, NativeStep):
@@ -157,7 +158,7 @@ class _CalledGraphs:
         return declined
 
     def _plan_body(self, body: Graph) -> Plan | Declined:
-        """Plan the graph that a loop repeats; Declined where threads share its work."""
+        """Plan a graph that is called; Declined where threads share its work."""
         shapes = {value: value.dims for value in body.inputs}
         plan = _Compiler(self.caller, None, self._left_now(), keep=True, compiled=True).plan(
             body, shapes, {}
@@ -182,6 +183,10 @@ class _CalledGraphs:
             self.caller, self.crew, self._left_now(), keep=False, compiled=self.compiled
         )
         return compiler.plan(graph, argument_shapes, {})
+
+
+WAYS: dict[type[Op], Sequence[Callable[..., Built]]] = {While: (compiled_loop, repeated)}
+"""How operators that call graphs may be compiled, unless they choose one of some."""
 
 
 def _refuse_unsupported(ops: Sequence[Op]) -> None:

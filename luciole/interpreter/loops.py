@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from luciole.interpreter.calls import LoopKey
+from luciole.interpreter.calls import CallKey
 from luciole.interpreter.plan import Plan
-from luciole.ir import Array, Graph, Value
+from luciole.ir import Array, Graph, Op, Value
 from luciole.ir.calls import reachable
 from luciole.ir.ops.control_flow import While
 from luciole.ir.passes.scans import Scan, scan_of
@@ -42,7 +42,7 @@ def compiled_loop(
     plan = plan_body(scan.body)
     if isinstance(plan, Declined):
         return plan
-    steps = _steps(plan)
+    steps = _unfailing(_steps(plan))
     if isinstance(steps, Declined):
         return steps
     inputs, outputs = (_arrays(plan, v) for v in (scan.body.inputs, scan.body.outputs))
@@ -60,28 +60,32 @@ def repeated(
     hand on other types or shapes.
     """
     operands, results = ([arrays[v] for v in values] for values in (op.inputs, op.results))
-    if not _all_alike(operands, results):
+    if not all_alike(operands, results):
         return None
-    asked = _called(op.condition_graph, operands, plan_body)
-    if not isinstance(asked, _Called):
+    asked = called(op.condition_graph, operands, plan_body)
+    if not isinstance(asked, Called):
         return asked
-    body = _called(op.body_graph, operands, plan_body)
-    if not isinstance(body, _Called):
+    body = called(op.body_graph, operands, plan_body)
+    if not isinstance(body, Called):
         return body
-    if not _all_alike(body.outputs, body.inputs):
+    if not all_alike(body.outputs, body.inputs):
         return None
     if [(a.size, a.dtype.kind) for a in asked.outputs] != [(1, "b")]:
         return Declined("its condition is not one truth value")
+    steps = _unfailing([*asked.steps, *body.steps])
+    if isinstance(steps, Declined):
+        return steps
     loop = _repeat(operands, results, asked, body)
     return loop.repeated(asked.steps, body.steps, asked.outputs[0], budget)
 
 
-def loop_key(op: While, arrays: Mapping[Value, Array]) -> LoopKey:
-    """Return a key of a loop that differs where it may be compiled differently: its graphs, types
+def call_key(op: Op, arrays: Mapping[Value, Array]) -> CallKey:
+    """Return a key of a call that differs where it may be compiled differently: its graphs, types
     and shapes of its operands, and numbers that are constant.
     """
-    operands = [(arrays[v].dtype.str, arrays[v].shape, _number(v)) for v in op.inputs]
-    return (op.condition_graph, op.body_graph, *operands)
+    present = [v for v in op.operands if v is not None]
+    operands = [(arrays[v].dtype.str, arrays[v].shape, _number(v)) for v in present]
+    return (*op.called_graphs(), *operands)
 
 
 def _number(value: Value) -> bytes | None:
@@ -90,8 +94,8 @@ def _number(value: Value) -> bytes | None:
 
 
 @dataclass(frozen=True)
-class _Called:
-    """A graph that a loop calls, copied: its compiled steps, and the places of inputs and
+class Called:
+    """A graph that an operator calls, copied: its compiled steps, and the places of inputs and
     outputs.
     """
 
@@ -110,9 +114,9 @@ class _Called:
         return self.graph.outputs[place] is self.graph.inputs[place]
 
 
-def _called(
+def called(
     graph: Graph, operands: Sequence[Array], plan_body: PlanBody
-) -> _Called | Declined | None:
+) -> Called | Declined | None:
     """Compile a graph for operands that its inputs take as they are, where that can be done."""
     if any(value.is_variable for called in reachable(graph) for value in called.values):
         return Declined(f"graph {graph.name!r} has variables")
@@ -128,13 +132,13 @@ def _called(
     if isinstance(steps, Declined):
         return steps
     inputs, outputs = (_arrays(plan, values) for values in (copy.inputs, copy.outputs))
-    if inputs is None or outputs is None or not _all_alike(inputs, operands):
+    if inputs is None or outputs is None or not all_alike(inputs, operands):
         return None
-    return _Called(copy, steps, inputs, outputs)
+    return Called(copy, steps, inputs, outputs)
 
 
 def _repeat(
-    operands: Sequence[Array], results: Sequence[Array], asked: _Called, body: _Called
+    operands: Sequence[Array], results: Sequence[Array], asked: Called, body: Called
 ) -> Loop:
     """Plan the copies of a loop. Between turns the body's inputs hold what is handed on; where some
     of it would overwrite the rest, it goes by the results.
@@ -155,13 +159,16 @@ def _repeat(
 
 
 def _steps(plan: Plan) -> list[NativeStep] | Declined:
-    """List the steps that a loop repeats; Declined where some are not compiled or may fail."""
+    """List the steps of a graph that is called; Declined where some are not compiled."""
     steps = plan.compiled_steps()
-    if steps is None:
-        return _not_compiled(plan)
-    if any(step.check is not None for step in steps):
-        return Declined("an operator in its body may refuse")
-    return steps
+    return _not_compiled(plan) if steps is None else steps
+
+
+def _unfailing(steps: Sequence[NativeStep] | Declined) -> Sequence[NativeStep] | Declined:
+    """Decline steps that may fail: a loop repeats them, and nobody asks between."""
+    if isinstance(steps, Declined) or all(step.check is None for step in steps):
+        return steps
+    return Declined("an operator in its body may refuse")
 
 
 def _not_compiled(plan: Plan) -> Declined:
@@ -179,7 +186,8 @@ def _alike(a: Array, b: Array) -> bool:
     return a.dtype == b.dtype and a.shape == b.shape
 
 
-def _all_alike(these: Sequence[Array], those: Sequence[Array]) -> bool:
+def all_alike(these: Sequence[Array], those: Sequence[Array]) -> bool:
+    """Return whether arrays have the same types and shapes, one by one."""
     return len(these) == len(those) and all(map(_alike, these, those))
 
 

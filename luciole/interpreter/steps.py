@@ -18,7 +18,7 @@ from luciole.ir import Array, LucioleError, Op, TensorType, Value
 from luciole.ir.analysis.layout import Layout
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.infer import infer_op, shapes_given
-from luciole.ir.ops.control_flow import While
+from luciole.ir.ops.control_flow import Calling
 from luciole.ir.strings import OBJECTS
 from luciole.ir.value import compatible, shape_text
 from luciole.kernels import jit
@@ -108,10 +108,12 @@ class Run:
 R = TypeVar("R")
 
 NOT_ASKED = Declined("it was asked that nothing is compiled")
-OPEN = Declined("what a step of it hands on has another type or shape")
+OPEN = Declined("what a graph that it calls returns has another type or shape")
 
-BuildLoop = Callable[[While, Mapping[Value, Array]], NativeStep | Declined]
-"""Compile a loop whose tensors have these places, where that can be done."""
+BuildCall = Callable[[Calling, Mapping[Value, Array]], NativeStep | Declined]
+"""Compile an operator that calls graphs, whose tensors have these places, where that can be
+done.
+"""
 
 
 def build(
@@ -119,11 +121,11 @@ def build(
     layout: Layout,
     contents: Contents,
     find: Callable[[Op], Reference],
-    loop: BuildLoop,
+    call: BuildCall,
     compiled: bool = True,
 ) -> list[Step]:
     """Build a step for each operator that is left: compiled where that is asked for, all its
-    tensors have places and there is a kernel for them, or ``loop`` makes one, else what ``find``
+    tensors have places and there is a kernel for them, or ``call`` makes one, else what ``find``
     gives.
 
     Raises ShapeError and ExecutionError as ``building.build_native`` does.
@@ -137,13 +139,13 @@ def build(
             shares = not layout.shared.keys().isdisjoint(step.op.results)
             step.nothing_to_do = shares and contents.placed.issuperset(step.op.results)
             if not step.nothing_to_do:
-                built = _native(step.op, contents, loop) if compiled else NOT_ASKED
+                built = _native(step.op, contents, call) if compiled else NOT_ASKED
                 step.native = built if isinstance(built, NativeStep) else None
                 step.reason = built.reason if isinstance(built, Declined) else ""
     return steps
 
 
-def _native(op: Op, contents: Contents, loop: BuildLoop) -> NativeStep | Declined:
+def _native(op: Op, contents: Contents, call: BuildCall) -> NativeStep | Declined:
     context = _context(op, contents)
     if context is None:
         unplaced = (v for v in (*op.operands, *op.results) if v is not None)
@@ -151,8 +153,8 @@ def _native(op: Op, contents: Contents, loop: BuildLoop) -> NativeStep | Decline
         if value.dtype == TensorType.STRING:
             return Declined(f"{value.name!r} is of texts")
         return Declined(f"the extents of {value.name!r} are known only when it runs")
-    if isinstance(op, While):
-        made = loop(op, contents.arrays)
+    if isinstance(op, Calling):
+        made = call(op, contents.arrays)
     else:
         made = building.build_native(op, context)
     return made if isinstance(made, Declined) else _named(made, op)

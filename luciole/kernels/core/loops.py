@@ -139,16 +139,16 @@ class Loop:
     ) -> NativeStep:
         memory = Memory([budget.control, *([] if condition is None else [condition])])
         record = LoopRecord(
-            control=_whole(budget.control),
+            control=whole(budget.control),
             count=count,
-            condition=0 if condition is None else _whole(condition),
+            condition=0 if condition is None else whole(condition),
             asked=len(asks),
             calls=len(asks) + len(body),
             steps=table_of([*asks, *body], memory),
-            first=_moves(self.first, memory, count),
-            shown=_moves(self.shown, memory, count),
-            writes=_moves(self.writes, memory, count),
-            last=_moves(self.last, memory, count),
+            first=moves(self.first, memory, count),
+            shown=moves(self.shown, memory, count),
+            writes=moves(self.writes, memory, count),
+            last=moves(self.last, memory, count),
             turn=0,
             row=BETWEEN,
             often=1,
@@ -160,25 +160,26 @@ class Loop:
         return replace(memory.step(kernel.address, record), is_paused=budget.is_paused)
 
 
-def _moves(parts: Sequence[Part], memory: Memory, count: int = 1) -> int:
+def moves(parts: Sequence[Part], memory: Memory, count: int = 1) -> int:
     """Keep the copies of ``count`` steps and the arrays that they touch, and return their
     address.
     """
     memory.arrays += [array for part in parts for array in (part.source, part.to)]
-    moves = [part.move(count) for part in parts]
-    return memory.record(Moves(table=memory.table(moves, Move), count=len(moves)))
+    table = memory.table([part.move(count) for part in parts], Move)
+    return memory.record(Moves(table=table, count=len(parts)))
 
 
-def _whole(array: Array) -> int:
+def whole(array: Array) -> int:
+    """Return the address of an array, every byte of which is read or written."""
     return reach(array, array.nbytes)
 
 
 @jit.separate
-def _move_all(place: int, step: int) -> None:
+def move_all(place: int, step: int) -> None:
     """Make the copies of a table for one step."""
-    moves = _moves_at(place, 0)
-    for row in range(moves.count):
-        move = _move_at(moves.table, row)
+    copies = _moves_at(place, 0)
+    for row in range(copies.count):
+        move = _move_at(copies.table, row)
         copy(move.to + step * move.to_step, move.source + step * move.source_step, move.size)
 
 
@@ -187,7 +188,7 @@ def _begin(r: LoopRecord, control: Control) -> None:
     """Begin with the first turn, or go on where this loop or one inside paused."""
     if not control.paused:
         r.turn, r.row = 0, BETWEEN
-        _move_all(r.first, 0)
+        move_all(r.first, 0)
     elif r.row == BETWEEN:
         control.paused = 0
 
@@ -255,7 +256,7 @@ def _loop(counted: bool, nested: bool) -> jit.Kernel:
             item = turn if counted else 0
             if row < r.asked:
                 if row == BETWEEN:
-                    _move_all(r.shown, item)
+                    move_all(r.shown, item)
                 row = _run(r, control, max(row, 0), r.asked, nested)
                 if row < r.asked or not _holds(r, turn, counted):
                     break
@@ -267,13 +268,13 @@ def _loop(counted: bool, nested: bool) -> jit.Kernel:
             row = _run(r, control, row, r.calls, nested)
             if row < r.calls:
                 break
-            _move_all(r.writes, item)
+            move_all(r.writes, item)
             turn, row = turn + 1, BETWEEN
             if steps == 0 and _is_time(r, control, nested):
                 break
         control.left += steps
         r.turn, r.row = turn, row
         if not control.paused:
-            _move_all(r.last, 0)
+            move_all(r.last, 0)
 
     return loop
