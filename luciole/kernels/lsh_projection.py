@@ -13,6 +13,9 @@ from luciole.kernels.core.limits import affordable
 from luciole.kernels.core.registry import ANYTHING, reference
 from luciole.schema.enums import LSHProjectionType
 
+BYTES = 1 << 14
+"""Of keys, seeds before items, that are hashed at once."""
+
 
 @reference(LshProjection, *ANYTHING)
 def lsh_projection(op: LshProjection, hash: Array, x: Array, weight: Array | None) -> Array:
@@ -21,7 +24,13 @@ def lsh_projection(op: LshProjection, hash: Array, x: Array, weight: Array | Non
     if weight is not None:
         agree("items", len(x), len(weight), "input", "weight")
     items = _items(x)
-    bits = np.array([_bit(seed, items, weight) for seed in hash.flat], np.int64).reshape(hash.shape)
+    seeds = np.ascontiguousarray(hash).reshape(-1, 1).view(np.uint8)
+    bits = np.empty(len(seeds), np.int64)
+    at_once = max(BYTES // (items.size + len(items) * seeds.shape[1]), 1)
+    for start in range(0, len(seeds), at_once):
+        some = slice(start, start + at_once)
+        bits[some] = _bits(seeds[some], items, weight)
+    bits = bits.reshape(hash.shape)
     if op.type == LSHProjectionType.DENSE:
         return bits.reshape(shape).astype(np.int32)
     count = hash.shape[1]
@@ -45,9 +54,13 @@ def _texts(x: Array) -> Array:
     return np.frombuffer(encode(list(x.flat)), np.uint8)
 
 
-def _bit(seed: np.float32, items: Array, weight: Array | None) -> bool:
-    begin = np.frombuffer(seed.tobytes(), np.uint8)
-    keys = np.concatenate([np.broadcast_to(begin, (len(items), len(begin))), items], axis=1)
-    values = fingerprint64(keys).view(np.int64).astype(np.float64)
+def _bits(seeds: Array, items: Array, weight: Array | None) -> Array:
+    """Say for seeds [n, 4], as bytes, whether the sum of items' hashes lies above 0: [n]."""
+    shape = len(seeds), len(items)
+    begins = np.broadcast_to(seeds[:, None], (*shape, seeds.shape[1]))
+    keys = np.concatenate([begins, np.broadcast_to(items, (*shape, items.shape[1]))], axis=2)
+    hashes = fingerprint64(keys.reshape(-1, keys.shape[2]))
+    values = hashes.view(np.int64).astype(np.float64).reshape(shape)
     weighed = values if weight is None else weight * values
-    return bool(np.add.accumulate(weighed)[-1] > 0)  # in order: sums of pairs round otherwise
+    sums: Array = np.add.accumulate(weighed, axis=1)  # in order: sums of pairs round otherwise
+    return sums[:, -1] > 0
