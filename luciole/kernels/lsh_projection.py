@@ -55,7 +55,7 @@ def _texts(x: Array) -> Array:
 
 
 def _bits(seeds: Array, items: Array, weight: Array | None) -> Array:
-    """Say for seeds [n, 4], as bytes, whether the sum of items' hashes lies above 0: [n]."""
+    """Return for seeds [n, 4], as bytes, whether the sum of items' hashes lies above 0: [n]."""
     shape = len(seeds), len(items)
     begins = np.broadcast_to(seeds[:, None], (*shape, seeds.shape[1]))
     keys = np.concatenate([begins, np.broadcast_to(items, (*shape, items.shape[1]))], axis=2)

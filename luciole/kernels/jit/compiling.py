@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from luciole.kernels.jit.emits import Kind, types
 from luciole.kernels.jit.machine_code import machine_code
 from luciole.kernels.jit.objects import cached, in_c_library, keep, python_call
+from luciole.kernels.jit.pipeline import HelperCompiler
 from luciole.kernels.jit.record import Record, numba_type
 from luciole.kernels.jit.scalars import call, nanoseconds, number, set_number
 from luciole.kernels.jit.together import is_put_off
@@ -101,14 +102,22 @@ def separate(function: Callable[P, X]) -> Callable[P, X]:
     """Declare a helper that kernels call: numba keeps it a function of its own, and LLVM decides
     whether its body becomes part of a caller.
     """
-    made: Callable[P, X] = numba.njit(inline="never", error_model="numpy")(function)
-    return made
+    return _helper(function, inline="never")
 
 
 def inlined(function: Callable[P, X]) -> Callable[P, X]:
     """Declare a helper whose body becomes part of its caller, so that tiles stay in registers."""
-    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # nobody else calls it
-    made: Callable[P, X] = numba.njit(forceinline=True, error_model="numpy", **options)(function)
+    return _helper(function, forceinline=True)
+
+
+def _helper(function: Callable[P, X], **options: object) -> Callable[P, X]:
+    made: Callable[P, X] = numba.njit(
+        error_model="numpy",
+        no_cpython_wrapper=True,  # nobody else calls it
+        no_cfunc_wrapper=True,
+        pipeline_class=HelperCompiler,
+        **options,
+    )(function)
     return made
 
 

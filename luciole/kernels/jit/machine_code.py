@@ -12,11 +12,11 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core.ccallback import _CFuncCompiler  # type: ignore[attr-defined]  # not in the stubs
-from numba.core.compiler import Compiler
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 
 from luciole.kernels.jit.objects import in_c_library
+from luciole.kernels.jit.pipeline import KernelCompiler
 
 
 class _BodyOnly(_CFuncCompiler):  # type: ignore[misc]  # numba is not typed
@@ -35,7 +35,7 @@ def machine_code(function: Callable[..., Any], signature: Any) -> tuple[str, byt
     Raises RuntimeError where it calls a function that the C library lacks.
     """
     options = {"error_model": "numpy"}
-    lowering = _BodyOnly(function, cpu_target, options, {}, Compiler)
+    lowering = _BodyOnly(function, cpu_target, options, {}, KernelCompiler)
     with global_compiler_lock:
         lowered = lowering.compile(signature.args, signature.return_type)
         module, name = _entry(lowered.target_context, lowered.fndesc)
