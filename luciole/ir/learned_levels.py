@@ -9,6 +9,7 @@ for element i.
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +20,15 @@ WORD = 32
 Floats = NDArray[np.floating]
 
 
+@cache
 def sign_codes(bits: int) -> NDArray[np.float64]:
     """List every sign vector of a basis with ``bits`` elements: [2^bits, bits] of -1 and +1, row =
-    code number.
+    code number. Nobody may write to it.
     """
     codes = np.arange(2**bits)
-    return np.asarray(((codes[:, None] >> np.arange(bits)) & 1) * 2.0 - 1.0, np.float64)
+    signs = np.asarray(((codes[:, None] >> np.arange(bits)) & 1) * 2.0 - 1.0, np.float64)
+    signs.setflags(write=False)
+    return signs
 
 
 def spanned(basis: Floats, offset: Floats | float = 0.0) -> NDArray[np.float64]:
@@ -68,10 +72,14 @@ def encode(x: Floats, between: NDArray[np.float32]) -> NDArray[np.intp]:
 
 def encode_rows(x: Floats, between: Floats) -> NDArray[np.intp]:
     """Apply ``encode`` to rows [rows, n] that each have thresholds of their own [rows, 2^K - 1]."""
+    rows, count = between.shape
+    if rows == 1:
+        return np.where(np.isnan(x), 0, np.searchsorted(between[0], x))
     index = np.zeros(np.shape(x), np.intp)
-    step = (between.shape[-1] + 1) // 2
+    begins = count * np.arange(rows)[:, None]
+    step = (count + 1) // 2
     while step:
-        above = x > np.take_along_axis(between, index + (step - 1), axis=-1)
+        above = x > between.take(index + (begins + (step - 1)))
         index += step * above
         step //= 2
     return index

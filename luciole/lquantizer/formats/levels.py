@@ -126,15 +126,13 @@ def fit(
     centre = _centre(samples, settings, offset)
     basis = _initial(samples, centre, bits, settings) if start is None else np.array(start)
     for _ in range(settings.iterations):
-        previous = basis, centre
+        before = np.column_stack([basis, centre])
         if settings.method == "gradient":
             basis = _gradient(samples, basis, settings)
         else:
             basis, centre = _least_squares(samples, basis, centre, settings, offset)
-        if all(
-            np.allclose(*pair, rtol=1e-7, atol=1e-12)
-            for pair in zip(previous, (basis, centre), strict=True)
-        ):
+        now = np.column_stack([basis, centre])
+        if (np.abs(before - now) <= 1e-12 + 1e-7 * np.abs(now)).all():
             break
     return Fit(basis, centre, levels_error(samples, basis, centre))
 
