@@ -141,7 +141,9 @@ def with_offsets(layer: Layer, bias: bool = True) -> Layer:
 
 
 def check_parts(model: Model, x: Array, threads: int) -> None:
-    """The records for threads write together what one thread writes, and each its own results."""
+    """The records for threads write together what one thread writes, and each its own results;
+    what they all read, if anything, is written before.
+    """
     plan = compile_graph(model.graph, {model.graph.inputs[0]: x.shape})
     given, result = (plan.array(v[0]) for v in (model.graph.inputs, model.graph.outputs))
     assert given is not None
@@ -149,12 +151,17 @@ def check_parts(model: Model, x: Array, threads: int) -> None:
     given[...] = x
     plan.run()
     wanted = result.copy()
+    given[...] = -x
+    plan.run()
+    given[...] = x
     step = plan.steps[0].native
     assert step is not None
     assert step.split is not None
-    (parts,) = step.split(threads)
+    *before, parts = step.split(threads)
     assert len(parts) == threads
     result[...] = np.nan
+    for part in (part for stage in before for part in stage):
+        jit.caller(np.array([[step.address, part.ctypes.data]], np.int64))()
     for done, part in enumerate(parts, 1):
         jit.caller(np.array([[step.address, part.ctypes.data]], np.int64))()
         assert np.isnan(result).any() == (done < threads)

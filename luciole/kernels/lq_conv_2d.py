@@ -25,6 +25,7 @@ from luciole.kernels.layers.geometry.spans import Axis, Span, Spans, spans
 from luciole.kernels.layers.geometry.windows import patches
 from luciole.kernels.layers.levels import counting, tiles
 from luciole.kernels.layers.levels.encoding import Encoding
+from luciole.kernels.layers.levels.even_layer import conv_step
 from luciole.kernels.layers.levels.layer import (
     LevelsLayer,
     Operands,
@@ -145,6 +146,9 @@ def build(op: LQConv2D, context: Context) -> NativeStep | None:
     geometry = _Geometry.of(op, x.shape, binary.shape[2:4])
     if len(geometry.rows.runs) * len(geometry.columns.runs) > MAX_BORDER_CASES:
         return None
+    by_bytes = conv_step(op, operands, _axes(op, x.shape, binary.shape[2:4]), y)
+    if by_bytes is not None:
+        return by_bytes
     tiling = Tiling.of(len(ax), aw.shape[1], len(aw))
     return _Layer(op, geometry, tiling, ax, aw, binary, bias, offsets).step(x, y)
 

@@ -12,6 +12,7 @@ from luciole.kernels.arrays.fused_activation import activate
 from luciole.kernels.core.contract import Context, NativeStep
 from luciole.kernels.core.registry import native, reference
 from luciole.kernels.layers.levels import counting
+from luciole.kernels.layers.levels.even_layer import dense_step
 from luciole.kernels.layers.levels.layer import LevelsLayer, Operands, or_zero
 from luciole.kernels.portable.calls import CCall, PortableContext, portable
 from luciole.kernels.portable.floats import activated
@@ -51,7 +52,8 @@ def build(op: LQFullyConnected, context: Context) -> NativeStep | None:
     layer = LevelsLayer(
         op.hidden_size, op.input_offset, op.activation, ax, aw, binary, bias, offsets
     )
-    return counting.step(layer, x, context.results[0])
+    y = context.results[0]
+    return dense_step(layer, x, y) or counting.step(layer, x, y)
 
 
 @portable(LQFullyConnected, TensorType.FLOAT32)

@@ -14,18 +14,22 @@ from luciole.kernels.jit.emits import (
     Form,
     Int64,
     Literal,
+    Single,
     Truth,
     UInt32,
     Value,
     emits,
     types,
 )
+from luciole.kernels.jit.processor import has
 from luciole.kernels.jit.scalars import I64
 from luciole.kernels.jit.vector.bit_lookups import store_word
-from luciole.kernels.jit.vector.masked import TRUTHS, lanes_before, load_first
+from luciole.kernels.jit.vector.masked import TRUTHS, lanes_before, load_first, store_first_bytes
 from luciole.kernels.jit.vector.vectors import (
+    BYTES,
     F32,
     FLOATS,
+    FMA,
     I32,
     INTS,
     LANES,
@@ -35,7 +39,9 @@ from luciole.kernels.jit.vector.vectors import (
     Vectors,
     gather,
     load,
+    of_llvm,
     splat,
+    store,
 )
 
 Word: TypeAlias = Annotated[Vectors, Tile(types.int32, 2)]
@@ -138,6 +144,89 @@ def _code_bits(
     if not codes:
         return bits[::-1]
     return [_bit(builder, codes[0], ir.Constant(I32, i)) for i in range(len(bits))]
+
+
+PERMUTES = has("avx512f")
+"""Whether the machine looks numbers up in a vector of 16 floats: ``vpermps``."""
+
+Pair: TypeAlias = Annotated[tuple[Single, Single], types.UniTuple(types.float32, 2)]
+"""Two floats."""
+
+Limits: TypeAlias = Annotated[
+    Vectors, lambda _, count, *rest: Tile(types.float32, 1 if PERMUTES else count)
+]
+"""Thresholds between evenly spaced levels."""
+
+
+@emits
+def level_limits(builder: Builder, address: Address, count: Literal) -> Limits:
+    """Load ``count`` thresholds, known when a kernel is compiled, from room for 16."""
+    if not PERMUTES:
+        return _splats(builder, F32, address, count)
+    return gather(builder, [load(builder, FLOATS, address)])
+
+
+@emits
+def write_levels(
+    builder: Builder, x: Address, limits: Vectors, grid: Pair, count: Literal, to: Address
+) -> None:
+    """Write twice the numbers of the levels of 16 floats as bytes: of ``count`` thresholds x lies
+    near number x * grid[0] + grid[1], whether above or not is compared. NaN is on the lowest level.
+    """
+    numbers = load(builder, FLOATS, x)
+    store(builder, _level_bytes(builder, numbers, limits, grid, count), to, align=1)
+
+
+@emits
+def write_some_levels(
+    builder: Builder,
+    x: Address,
+    limits: Vectors,
+    grid: Pair,
+    count: Literal,
+    to: Address,
+    some: Int64,
+) -> None:
+    """Write as ``write_levels`` does for the first of 16 floats; nothing else is touched."""
+    inside = lanes_before(builder, some, 0)
+    numbers = load_first(builder, x, 0, inside, ir.Constant(FLOATS, None))
+    store_first_bytes(builder, _level_bytes(builder, numbers, limits, grid, count), to, some)
+
+
+def _level_bytes(builder: Builder, x: Value, limits: Vectors, grid: Value, count: int) -> Value:
+    """Compute twice the number of each float's level."""
+    nothing = ir.Constant(INTS, None)
+    if PERMUTES:
+        nearest = _nearest_limit(builder, x, grid, count - 1)
+        limit = _permuted(builder, builder.extract_value(limits.value, 0), nearest)
+        above = builder.fcmp_ordered(">", x, limit)
+        number = builder.sub(nearest, builder.sext(above, INTS))
+        return builder.trunc(builder.add(number, number), BYTES)
+    between = [builder.extract_value(limits.value, i) for i in range(count)]
+    number = nothing
+    for bit, above in enumerate(_code_bits(builder, x, between, [])):
+        worth = ir.Constant(INTS, [2 << bit] * LANES)
+        number = builder.or_(number, builder.select(above, worth, nothing))
+    return builder.trunc(number, BYTES)
+
+
+def _nearest_limit(builder: Builder, x: Value, grid: Value, last: int) -> Value:
+    """Find the number of the threshold nearest to each float, or of one as near but for
+    rounding.
+    """
+    inverse, first = (splat(builder, builder.extract_value(grid, i)) for i in (0, 1))
+    place = of_llvm(builder, FMA, x, inverse, first)
+    low, high = ir.Constant(FLOATS, [0.0] * LANES), ir.Constant(FLOATS, [float(last)] * LANES)
+    place = builder.select(builder.fcmp_ordered(">", place, low), place, low)
+    place = builder.select(builder.fcmp_ordered("<", place, high), place, high)
+    return builder.fptosi(place, INTS)
+
+
+def _permuted(builder: Builder, table: Value, numbers: Value) -> Value:
+    kind = ir.FunctionType(FLOATS, [FLOATS, INTS])
+    name = "llvm.x86.avx512.permvar.sf.512"
+    function = cgutils.get_or_insert_function(builder.module, kind, name)
+    return builder.call(function, [table, numbers])
 
 
 def _selected(

@@ -24,8 +24,8 @@ from luciole.kernels.jit.vector.vectors import (
     wide_shuffle,
 )
 
-MOST_SMALL = (2**15 - 1) // 255
-"""Largest sum of magnitudes of weights for which sums of their products with bytes are int16."""
+MOST_SUM = 2**15 - 1
+"""Largest magnitude of the sums that are int16."""
 
 BYTE = ir.IntType(8)
 

@@ -5,7 +5,7 @@ padded copy first, whose windows all are whole.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import NamedTuple, Protocol
 
@@ -18,7 +18,7 @@ from luciole.kernels.core.memory import Memory, Moves, reach, turns
 from luciole.kernels.jit import LANES, Kernel
 from luciole.kernels.jit.processor import vector_registers
 from luciole.kernels.jit.vector.dots import PAIRED_VECTORS, PAIRS, centres
-from luciole.kernels.jit.vector.small_dots import MOST_SMALL, adds_small_dots
+from luciole.kernels.jit.vector.small_dots import MOST_SUM, adds_small_dots
 from luciole.kernels.layers.floats.layer import by_lanes
 from luciole.kernels.layers.floats.tiling import SMALL, Tiling
 from luciole.kernels.layers.geometry.pixel_tiles import (
@@ -73,6 +73,19 @@ class Side:
         needed = (outputs - 1) * stride + (kernel - 1) * dilation + 1
         extent = max(needed, before + size)
         return cls(size, before, Axis.of(extent, kernel, stride, dilation, Padding.VALID))
+
+    def some(self, outputs: range) -> Side:
+        """Keep some of the output positions."""
+        axis, own = self.padded, slice(outputs.start, outputs.stop)
+        kept = replace(
+            axis,
+            first=axis.first[own],
+            count=axis.count[own],
+            start=axis.start[own],
+            places=np.arange(outputs.start, outputs.stop),
+            whole=axis.outputs,
+        )
+        return replace(self, padded=kept)
 
 
 class Windows(Protocol):
@@ -137,6 +150,10 @@ class ByteLayer:
     memory: Memory = field(default_factory=Memory)
     piece_steps: int = field(default=0, init=False)
     """Steps of a run whose sums kernels may add up in fewer bits, where they do."""
+    largest: int = field(default=255, init=False)
+    """The largest byte that an input may be."""
+    tiling: Tiling | None = field(default=None, init=False)
+    """Tiles of all windows, where these are computed in several parts."""
 
     def __post_init__(self) -> None:
         """Make room for the padded copies."""
@@ -204,7 +221,8 @@ class ByteLayer:
         """
         groups, outputs, _, _, depth = weights.shape
         windows = cases(self.rows.padded, self.columns.padded)
-        tiling = _tiling(windows, outputs, depth) if line is None else Tiling(line.pixels, 1)
+        tiling = self.tiling or tiling_of(windows, outputs, depth)
+        tiling = tiling if line is None else Tiling(line.pixels, 1)
         on_the_way = 0 if common is None or not centres(common.size) else int(common.item())
         extra = LANES if common is not None and not on_the_way else 0
         runs = self.runs(weights, line, on_the_way)
@@ -244,7 +262,7 @@ class ByteLayer:
         """
         each = np.abs(self.runs(weights, None).astype(np.int64))
         each = each.reshape(*each.shape[:-1], 2, 2).sum(-1).swapaxes(-1, -2)
-        fitting = steps_of_pieces(each, MOST_SMALL)
+        fitting = steps_of_pieces(each, MOST_SUM // self.largest)
         is_small = adds_small_dots() and fitting >= min(each.shape[-1], LEAST_STEPS)
         self.piece_steps = fitting if is_small else 0
         return int(is_small)
@@ -349,7 +367,7 @@ class ByteLayer:
         return Part(tiles.kernel.address, record, tiles.row)
 
 
-def _tiling(windows: Sequence[Case], outputs: int, depth: int) -> Tiling:
+def tiling_of(windows: Sequence[Case], outputs: int, depth: int) -> Tiling:
     """Choose the quickest tiles; a pixel alone has as many outputs as hide how long a sum takes."""
     if sum(len(case.y) for case in windows) == 1 and vector_registers() > MOST_ALONE:
         return Tiling(1, min(MOST_ALONE, -(-outputs // LANES)))

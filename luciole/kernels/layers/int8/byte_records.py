@@ -9,7 +9,7 @@ from luciole.kernels.jit.record import Record, reader
 from luciole.kernels.layers.geometry.sequence import Divisible, Tiled
 
 BLOCK = 64
-"""Bytes of a line that are not cut."""
+"""Elements of a line that are not cut."""
 
 
 class Lines(Divisible):
@@ -27,6 +27,23 @@ class Lines(Divisible):
     def cut(self, threads: int) -> list[Self]:
         """Cut the images for threads."""
         return [self._images(begin, end) for begin, end in cuts(self.images, threads)]
+
+    def cut_lines(self, threads: int, item: int, *, together: bool) -> list[Self]:
+        """Cut the images, the rows of a single one, or a single row of elements of ``item`` bytes
+        that stand ``together``.
+        """
+        if self.images > 1:
+            return Lines.cut(self, threads)
+        if self.rows > 1:
+            step = item * self.length
+            return [
+                self.replace(x=self.x + b * step, to=self.to + b * self.to_row, rows=e - b)
+                for b, e in cuts(self.rows, threads)
+            ]
+        blocks = self.length // BLOCK if together else 0
+        edges = [(BLOCK * b, BLOCK * e) for b, e in cuts(blocks, threads)]
+        edges[-1] = (edges[-1][0], self.length)
+        return [self.replace(x=self.x + item * b, to=self.to + b, length=e - b) for b, e in edges]
 
     def _images(self, begin: int, end: int) -> Self:
         x, to = self.x + begin * self.x_image, self.to + begin * self.to_image
@@ -54,18 +71,22 @@ class CopyRecord(Lines):
     to_pixel: int
 
     def cut(self, threads: int) -> list[Self]:
-        """Cut the images, the rows of a single one, or a single row whose pixels stand together."""
-        if self.images > 1:
-            return super().cut(threads)
-        if self.rows > 1:
-            return [
-                self.replace(x=self.x + b * self.length, to=self.to + b * self.to_row, rows=e - b)
-                for b, e in cuts(self.rows, threads)
-            ]
-        blocks = self.length // BLOCK if self.pixel == self.to_pixel else 0
-        edges = [(BLOCK * b, BLOCK * e) for b, e in cuts(blocks, threads)]
-        edges[-1] = (edges[-1][0], self.length)
-        return [self.replace(x=self.x + b, to=self.to + b, length=e - b) for b, e in edges]
+        """Cut lines; blocks of a single one where its pixels stand together."""
+        return self.cut_lines(threads, 1, together=self.pixel == self.to_pixel)
+
+
+class LevelsRecord(Lines):
+    """Floats to write as numbers of their levels, the thresholds between these, and where among
+    them a float is: its product with ``per_step``, plus ``first``, is less than one from there.
+    """
+
+    thresholds: int
+    per_step: float
+    first: float
+
+    def cut(self, threads: int) -> list[Self]:
+        """Cut lines, or blocks of a single one."""
+        return self.cut_lines(threads, 4, together=True)
 
 
 class QuantizeRecord(Lines):

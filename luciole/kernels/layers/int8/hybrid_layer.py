@@ -15,7 +15,7 @@ from luciole.kernels.layers.floats.layer import ACTIVATIONS, TANH, by_lanes, sta
 from luciole.kernels.layers.geometry.pixel_tiles import Clamp
 from luciole.kernels.layers.geometry.sequence import First
 from luciole.kernels.layers.int8 import dot_tiles, hybrid_tiles
-from luciole.kernels.layers.int8.byte_layer import ZERO, ByteLayer, folded
+from luciole.kernels.layers.int8.byte_layer import ZERO, ByteLayer, Work, folded
 from luciole.kernels.layers.int8.byte_records import ImageGrid, QuantizeRecord
 from luciole.kernels.layers.int8.channel_rows import ChannelRows, Longs
 from luciole.schema.enums import ActivationFunctionType
@@ -48,6 +48,10 @@ class HybridLayer(ByteLayer):
         kernel width, depth].
         """
         first, grids = self._quantizing()
+        return self.step(first, [self.work(weights, bias, grids)])
+
+    def work(self, weights: Array, bias: Array | None, grids: int) -> Work:
+        """Describe the windows of ``convolution`` over images on known grids."""
         groups, outputs = weights.shape[:2]
         tanh, in_turn = int(self.activation == TANH), int(self.in_turn)
         small = self.small(weights)
@@ -59,8 +63,7 @@ class HybridLayer(ByteLayer):
             operands = self._of_outputs(weights, starts(bias, groups, outputs))
             return {name: by_lanes(array, lanes) for name, array in operands.items()}
 
-        work = self.windows(weights, kernel, blocks, self._limits(), grids)
-        return self.step(first, [work])
+        return self.windows(weights, kernel, blocks, self._limits(), grids)
 
     def _of_outputs(self, weights: Array, begin: Array) -> dict[str, Array]:
         """Return the count of a sum for each step of the zero byte, scales, and addends that come
