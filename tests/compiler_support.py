@@ -18,7 +18,7 @@ from luciole.kernels.core import evaluation
 
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror")
 QUICK = (*STRICT, "-O1", "-fPIC", "-shared")
-_SOUND = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+SOUND = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
 
 needs_compiler = pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler")
@@ -30,8 +30,9 @@ def program_of(
     output: str = "model",
     target: str = "portable",
     arena: str = "static",
+    name: str = "net",
 ) -> Program:
-    return compile_model(model, CompileOptions("net", input, output, (), "", target, arena))
+    return compile_model(model, CompileOptions(name, input, output, (), "", target, arena))
 
 
 def built(program: Program, folder: Path, name: str = "net.so") -> Compiled:
@@ -65,7 +66,7 @@ def run_sound(program: Program, folder: Path, test: str, compiler: str = "gcc") 
         (folder / name).write_text(text)
     files = [str(folder / f"{name}.c") for name in ("net", "net_test")]
     made = str(folder / "test")
-    sound = _SOUND if compiler == "gcc" else ()  # Debian's clang comes without their library
+    sound = SOUND if compiler == "gcc" else ()  # Debian's clang comes without their library
     subprocess.run([compiler, *STRICT, *sound, *files, "-o", made], check=True)
     return subprocess.run([made], check=False).returncode
 

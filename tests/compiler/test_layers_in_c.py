@@ -35,6 +35,7 @@ from tests.compiler_support import (
     run_sound,
 )
 from tests.fuzz import in_c
+from tests.fuzz.batches_in_c import MODES, run_batch
 from tests.fuzz.in_c import given
 from tests.support import Affine, data_path, one_op
 from tests.windows_support import WINDOWED, WINDOWS, Window, windowed
@@ -226,3 +227,25 @@ def test_networks_that_are_given_no_numbers_give_what_the_interpreter_gives(
 ) -> None:
     """They have a MAXIMUM or a MAX_POOL_2D, whose forms once differed on NaN."""
     assert in_c.checked(seed, tmp_path) == "equal"
+
+
+@pytest.mark.parametrize("mode", sorted(MODES))
+def test_random_models_are_right_in_every_mode(mode: str, tmp_path: Path) -> None:
+    if MODES[mode].refusal:
+        pytest.skip(MODES[mode].refusal)
+    found = in_c.check(range(343, 348), tmp_path, [mode])
+    assert set(found.values()) <= {*in_c.ENDS}
+    assert "equal" in found.values()
+
+
+def test_networks_of_a_batch_that_warn_or_fail_are_named(tmp_path: Path) -> None:
+    made = [case for seed in range(336, 342) if (case := in_c.case_of(seed)) is not None]
+    warns, right, fails, last = made[:4]
+    warns.program.files[f"{warns.name}.c"] += "static int unused(void) { return 1; }\n"
+    files, source = fails.program.files, f"{fails.name}.c"
+    files[source] = files[source].replace("    return 0;\n}", "    return 1;\n}")
+    ran = dict(run_batch(made[:4], MODES["plain"], ["-O1"], tmp_path))
+    said = {case: written if isinstance(written, str) else "" for case, written in ran.items()}
+    assert "unused" in said[warns]
+    assert "it ends with 1" in said[fails]
+    assert said[right] == said[last] == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,24 +46,30 @@ def leveled(bits: int, shape: tuple[int, ...], axis: int = 0) -> Array:
     return np.moveaxis(rows.reshape(outputs, *rest), 0, axis).astype(np.int8)
 
 
+WINDOW: dict[str, Any] = {"stride_h": 1, "stride_w": 2, "padding": Padding.SAME}
+
+
+def add_layer(
+    every: SideBySide, cls: Any, weights: Array, *before: Array, axis: int = 0, **attributes: Any
+) -> None:
+    """Add a layer of integers; the last array before its weights is its input."""
+    outputs, kind = weights.shape[axis], before[-1].dtype.type
+    grid, to = Affine(0.05, ZEROS[kind]), Affine(40.0, dtype=TYPES[kind])
+    scales = Affine(np.linspace(0.01, 0.03, outputs).tolist(), [0] * outputs, axis)
+    bias = RNG.integers(-9999, 9999, outputs).astype(BIASES[kind])
+    sums = Affine([1.0] * outputs, [0] * outputs)
+    operands = [*before, weights, bias]
+    grids: list[Affine | None] = [grid, scales, sums]
+    if cls is TransposeConv:
+        operands, grids = [before[0], weights, before[1], bias], [None, scales, grid, sums]
+    constant = [k for k, a in enumerate(operands) if a is not before[-1]]
+    every.add(cls, operands, constant, affine=grids, results=[to], **attributes)
+
+
 def layers(bits: int, kind: type[np.signedinteger[Any]]) -> SideBySide:
     """Make layers of all kinds under weights of few levels."""
     every, x = SideBySide(), IMAGES[kind]
-    grid, to = Affine(0.05, ZEROS[kind]), Affine(40.0, dtype=TYPES[kind])
-    window: dict[str, Any] = {"stride_h": 1, "stride_w": 2, "padding": Padding.SAME}
-
-    def add(cls: Any, weights: Array, *before: Array, axis: int = 0, **attributes: Any) -> None:
-        outputs = weights.shape[axis]
-        scales = Affine(np.linspace(0.01, 0.03, outputs).tolist(), [0] * outputs, axis)
-        bias = RNG.integers(-9999, 9999, outputs).astype(BIASES[kind])
-        sums = Affine([1.0] * outputs, [0] * outputs)
-        operands = [*before, weights, bias]
-        grids: list[Affine | None] = [grid, scales, sums]
-        if cls is TransposeConv:
-            operands, grids = [before[0], weights, before[1], bias], [None, scales, grid, sums]
-        constant = [k for k, a in enumerate(operands) if a is not before[-1]]
-        every.add(cls, operands, constant, affine=grids, results=[to], **attributes)
-
+    window, add = WINDOW, partial(add_layer, every)
     add(Conv2D, leveled(bits, (7, 3, 3, 20)), x, **window)
     add(Conv2D, leveled(bits, (70, 3, 3, 20)), x, **window)
     add(Conv2D, leveled(bits, (6, 3, 3, 10)), x, **window)
@@ -87,6 +94,22 @@ def test_layers_unpack_their_weights(
     packed = [call for call in program.calls if "_packed_" in call.function]
     of_bytes = bits == 4  # for 45 weights, 16 levels would be too many: DEPTHWISE_CONV_2D
     assert len(packed) == len(every.graph.ops) - of_bytes
+    test = self_test(program, built(program, tmp_path), random_records(program))
+    assert run_sound(program, tmp_path, test) == 0
+
+
+@pytest.mark.parametrize("cls", [DepthwiseConv2D, TransposeConv])
+def test_layers_that_unpack_all_at_once_have_room_for_an_odd_number(
+    cls: Any, tmp_path: Path
+) -> None:
+    every, x = SideBySide(), IMAGES[np.int8][..., :9]
+    if cls is TransposeConv:
+        sizes = np.array([2, 5, 12, 5], np.int32)
+        add_layer(every, cls, leveled(1, (5, 3, 3, 9)), sizes, x, **WINDOW)
+    else:
+        add_layer(every, cls, leveled(1, (1, 3, 3, 9), 3), x, axis=3, depth_multiplier=1, **WINDOW)
+    program = program_of(every.model)
+    assert all("_packed_" in call.function for call in program.calls)
     test = self_test(program, built(program, tmp_path), random_records(program))
     assert run_sound(program, tmp_path, test) == 0
 

@@ -9,17 +9,20 @@ from typing import Any
 
 import numpy as np
 
+import luciole
 from luciole.ir import Array, Graph, Model, Op, Value
 from luciole.ir.ops.activations import Logistic, Relu, Relu6, Tanh
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.ops.elementwise_binary import Add, Maximum, Minimum, Mul, Sub
+from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.pool_2d import AveragePool2D, MaxPool2D
 from luciole.kernels.core import evaluation
 from luciole.schema.enums import ActivationFunctionType as Act
 from luciole.schema.enums import Padding
 from tests.fuzz.compiled import LARGEST, largest_sum
+from tests.fuzz.rewriting.schemes import schemes_of
 from tests.lq_support import packed
 
 Rng = np.random.Generator
@@ -90,6 +93,14 @@ def _depthwise(chain: _Growing) -> Op:
     return DepthwiseConv2D(chain.last, weights, bias, depth_multiplier=1, **chain.fused)
 
 
+def _dense(chain: _Growing) -> Op:
+    o = int(chain.rng.integers(1, 9))
+    weights = chain.floats(o, chain.channels)
+    return FullyConnected(
+        chain.last, weights, chain.floats(o), activation=chain.activation, keep_num_dims=True
+    )
+
+
 def _pool(chain: _Growing) -> Op:
     cls, (height, width) = (MaxPool2D, AveragePool2D)[int(chain.rng.integers(2))], chain.size
     return cls(chain.last, filter_height=height, filter_width=width, **chain.fused)
@@ -127,7 +138,7 @@ def _levels(chain: _Growing) -> Op:
 
 
 _LAYERS: tuple[Callable[[_Growing], Op], ...] = (
-    *(_conv, _depthwise, _pool, _arithmetic, _extreme, _extreme, _activation),
+    *(_conv, _depthwise, _pool, _arithmetic, _extreme, _extreme, _activation, _dense),
 )
 _BEHIND_LEVELS = (_extreme, _activation)
 """What brings differences no further apart."""
@@ -135,15 +146,32 @@ _BEHIND_LEVELS = (_extreme, _activation)
 
 def network(rng: Rng) -> Model:
     """Make a few layers, in half of the cases with learned levels in the end."""
-    chain = _Growing(rng)
-    for _ in range(int(rng.integers(1, 5))):
-        chain.append(_LAYERS[int(rng.integers(len(_LAYERS)))](chain))
+    chain = _layers(rng)
     if rng.random() < 0.5:
         chain.append(_levels(chain))
         if rng.random() < 0.5:
             chain.append(_BEHIND_LEVELS[int(rng.integers(2))](chain))
     chain.graph.outputs = [chain.last]
     return chain.model
+
+
+def _layers(rng: Rng) -> _Growing:
+    chain = _Growing(rng)
+    for _ in range(int(rng.integers(1, 5))):
+        chain.append(_LAYERS[int(rng.integers(len(_LAYERS)))](chain))
+    return chain
+
+
+def quantized_network(rng: Rng, seed: int) -> Model:
+    """Make a few layers, and quantize them by a scheme of any."""
+    chain = _layers(rng)
+    chain.append((_conv, _depthwise, _dense)[int(rng.integers(3))](chain))
+    chain.graph.outputs = [chain.last]
+    schemes = schemes_of(seed, int(rng.integers(1 << 30)))
+    scheme = schemes[int(rng.integers(len(schemes)))]
+    records = {"x": rng.normal(size=(8, *chain.graph.inputs[0].dims[1:])).astype(np.float32)}
+    choices = {"proof": False, **scheme.choices}
+    return luciole.quantize(chain.model, records if scheme.has_data else None, **choices).model
 
 
 def spoil(rng: Rng, model: Model) -> None:

@@ -41,7 +41,7 @@ def with_packed_weights(
     if fields is None:
         return call
     outputs, size = rows.shape
-    block = min(max(most // size // 2 * 2, 2), outputs)
+    block = outputs if rows.size <= most else min(max(most // size // 2 * 2, 2), outputs)
     stem, _, kind = call.function.partition("_int")
     held: dict[str, Field] = {"layer": {**call.fields, "weights": None}}
     held["packed"] = {**fields, "block": block}
