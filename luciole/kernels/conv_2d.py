@@ -225,6 +225,7 @@ def hybrid_in_c(op: Conv2D, context: PortableContext) -> list[CCall]:
         {"windows": windows["windows"]},
         element_count(op.input.dims[1:]),
         op.activation,
+        context,
         weights=filter,
         scales=weight_scales(op.filter, 0) if alone is None else np.array([alone]),
         bias=context.optional(op.bias),

@@ -211,6 +211,7 @@ def hybrid_in_c(op: DepthwiseConv2D, context: PortableContext) -> list[CCall]:
         windows_of(op.input, op.results[0], kernel, stride, op.padding, dilation),
         element_count(op.input.dims[1:]),
         op.activation,
+        context,
         weights=filter.transpose(3, 1, 2, 0),
         scales=hybrid.weight_scales(op.filter, 3),
         bias=context.optional(op.bias),

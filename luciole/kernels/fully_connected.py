@@ -291,6 +291,7 @@ def hybrid_in_c(op: FullyConnected, context: PortableContext) -> list[CCall]:
         windows_of(x, y, (1, 1), (1, 1), Padding.VALID),
         n,
         op.activation,
+        context,
         weights=context.constant(op.weights).reshape(outputs, 1, 1, n),
         scales=hybrid.weight_scales(op.weights, 0),
         bias=context.optional(op.bias),

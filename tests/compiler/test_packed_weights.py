@@ -114,6 +114,40 @@ def test_layers_that_unpack_all_at_once_have_room_for_an_odd_number(
     assert run_sound(program, tmp_path, test) == 0
 
 
+@pytest.mark.parametrize("bits", [1, 2, 3, 4])
+def test_layers_of_floats_unpack_their_weights(bits: int, tmp_path: Path) -> None:
+    every, x = SideBySide(), RNG.normal(size=(2, 5, 6, 20)).astype(np.float32)
+
+    def add(cls: Any, weights: Array, x: Array, axis: int = 0, **attributes: Any) -> None:
+        outputs = weights.shape[axis]
+        grid = Affine(np.linspace(0.01, 0.03, outputs).tolist(), [0] * outputs, axis)
+        bias = RNG.normal(size=outputs).astype(np.float32)
+        affine = [None, grid, None]
+        every.add(cls, [x, weights, bias], [1, 2], affine=affine, **attributes)
+
+    add(Conv2D, leveled(bits, (7, 3, 3, 20)), x, **WINDOW)
+    add(Conv2D, leveled(bits, (70, 3, 3, 20)), x[:1], **WINDOW)
+    add(
+        DepthwiseConv2D,
+        leveled(bits, (1, 9, 5, 19), 3),
+        x[..., :19],
+        3,
+        depth_multiplier=1,
+        **WINDOW,
+    )
+    for rows in (x.reshape(10, 120), x.reshape(1, 1200)):
+        add(FullyConnected, leveled(bits, (9, rows.shape[1])), rows)
+        add(
+            FullyConnected, leveled(bits, (9, rows.shape[1])), rows, asymmetric_quantize_inputs=True
+        )
+    every.check(tmp_path)
+    program = program_of(every.model)
+    packed = [call for call in program.calls if call.function == "luc_hybrid_packed"]
+    assert len(packed) == len(every.graph.ops) - (bits == 4)  # as above: DEPTHWISE_CONV_2D
+    test = self_test(program, built(program, tmp_path), random_records(program))
+    assert run_sound(program, tmp_path, test) == 0
+
+
 def network(bits: int) -> Model:
     """Make two convolutions of int8 whose weights a LevelsDecode reads from codes."""
     every = SideBySide()

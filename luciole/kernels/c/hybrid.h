@@ -6,6 +6,7 @@
 #define LUC_HYBRID_H
 
 #include "floats.h"
+#include "packed.h"
 #include "windows.h"
 
 struct luc_hybrid {
@@ -99,27 +100,71 @@ static int32_t luc_hybrid_sum(const struct luc_hybrid *op, const int16_t *x, con
     return sum;
 }
 
-/* Windows of the first image; `scratch` has the steps of one. */
-static void luc_hybrid(const struct luc_hybrid *op, const float *x, float *y, void *scratch)
+/* Brings an image to its grid; returns the scale. */
+static float luc_hybrid_steps(const struct luc_hybrid *op, const float *x, int16_t *steps)
+{
+    const struct luc_windows *w = &op->windows;
+    int32_t numbers = w->input_height * w->input_width * w->channels;
+    return op->asymmetric ? luc_between_ends(x, numbers, steps) : luc_around_zero(x, numbers, steps);
+}
+
+/* Some outputs of all windows of an image, from the weights of these outputs. */
+static void luc_hybrid_outputs(const struct luc_hybrid *op, const int8_t *weights, const int16_t *steps,
+                               float scale, int32_t first, int32_t end, float *y)
 {
     const struct luc_windows *w = &op->windows;
     int32_t size = w->kernel_height * w->kernel_width * op->depth;
     int32_t of_group = w->outputs / (w->channels / op->depth);
+    for (int32_t number = 0; number < w->output_height * w->output_width; number++, y += w->outputs) {
+        struct luc_image_window at = luc_window_at(w, number);
+        for (int32_t o = first; o < end; o++) {
+            const int16_t *from = steps + o / of_group * op->depth;
+            float sum = (float)luc_hybrid_sum(op, from, weights + (o - first) * size, &at);
+            sum = op->together ? sum * (scale * op->scales[o]) : sum * op->scales[o] * scale;
+            if (op->bias != NULL) { sum += op->bias[o]; }
+            if (op->has_least && sum < op->least) { sum = op->least; }
+            if (op->has_most && sum > op->most) { sum = op->most; }
+            y[o] = sum;
+        }
+    }
+}
+
+/* `scratch` has the steps of one image. */
+static void luc_hybrid(const struct luc_hybrid *op, const float *x, float *y, void *scratch)
+{
+    const struct luc_windows *w = &op->windows;
     int32_t numbers = w->input_height * w->input_width * w->channels;
+    int32_t results = w->output_height * w->output_width * w->outputs;
     int16_t *steps = (int16_t *)scratch;
-    for (int32_t b = 0; b < w->batches; b++, x += numbers) {
-        float scale = op->asymmetric ? luc_between_ends(x, numbers, steps) : luc_around_zero(x, numbers, steps);
-        for (int32_t number = 0; number < w->output_height * w->output_width; number++) {
-            struct luc_image_window at = luc_window_at(w, number);
-            for (int32_t o = 0; o < w->outputs; o++) {
-                const int16_t *from = steps + o / of_group * op->depth;
-                float sum = (float)luc_hybrid_sum(op, from, op->weights + o * size, &at);
-                sum = op->together ? sum * (scale * op->scales[o]) : sum * op->scales[o] * scale;
-                if (op->bias != NULL) { sum += op->bias[o]; }
-                if (op->has_least && sum < op->least) { sum = op->least; }
-                if (op->has_most && sum > op->most) { sum = op->most; }
-                *y++ = sum;
-            }
+    for (int32_t b = 0; b < w->batches; b++, x += numbers, y += results) {
+        float scale = luc_hybrid_steps(op, x, steps);
+        luc_hybrid_outputs(op, op->weights, steps, scale, 0, w->outputs, y);
+    }
+}
+
+struct luc_hybrid_packed {
+    struct luc_hybrid layer;
+    struct luc_packed packed;
+};
+
+/* Each filter is unpacked once; of several images each is brought to its grid for each block. */
+static void luc_hybrid_packed(const struct luc_hybrid_packed *op, const float *x, float *y, void *scratch)
+{
+    const struct luc_windows *w = &op->layer.windows;
+    int32_t numbers = w->input_height * w->input_width * w->channels;
+    int32_t results = w->output_height * w->output_width * w->outputs, block = op->packed.block;
+    int32_t size = w->kernel_height * w->kernel_width * op->layer.depth;
+    int16_t *steps = (int16_t *)scratch;
+    int8_t *weights = (int8_t *)(steps + (numbers + 3) / 4 * 4);
+    float scale = 0.0f;
+    for (int32_t first = 0; first < w->outputs; first += block) {
+        int32_t end = first + block < w->outputs ? first + block : w->outputs;
+        for (int32_t o = first; o < end; o++) {
+            luc_unpack(&op->packed, o, size, 1, weights + (o - first) * size);
+        }
+        for (int32_t b = 0; b < w->batches; b++) {
+            if (first == 0 || w->batches > 1) { scale = luc_hybrid_steps(&op->layer, x + b * numbers, steps); }
+            luc_hybrid_outputs(&op->layer, weights, steps, scale, first, end, y + b * results);
         }
     }
 }

@@ -8,9 +8,10 @@ import numpy as np
 
 from luciole.ir import Array, TensorType, UnsupportedError, Value
 from luciole.ir.value import element_count
-from luciole.kernels.portable.calls import CCall, Field
+from luciole.kernels.portable.calls import CCall, Field, PortableContext
 from luciole.kernels.portable.floats import activated, as_limits
 from luciole.kernels.portable.images import cut_off
+from luciole.kernels.portable.packed import BLOCK, with_packed_weights
 from luciole.schema.enums import ActivationFunctionType as Activation
 
 BY_BYTES = tuple(
@@ -30,6 +31,7 @@ def hybrid_calls(
     windows: Mapping[str, Field],
     numbers: int,
     activation: Activation,
+    context: PortableContext,
     *,
     weights: Array,
     scales: Array,
@@ -37,8 +39,8 @@ def hybrid_calls(
     asymmetric: bool,
     together: bool,
 ) -> list[CCall]:
-    """Call the layer of images x, of ``numbers`` each, and weights [outputs, height, width, depth].
-    Raises UnsupportedError where sums may leave 32 bits.
+    """Call the layer of images x, of ``numbers`` each, and weights [outputs, height, width, depth],
+    as codes where they have few levels. Raises UnsupportedError where sums may leave 32 bits.
     """
     outputs, *taps = weights.shape
     if element_count(tuple(taps)) >= MOST_SUMMED:
@@ -49,6 +51,8 @@ def hybrid_calls(
     fields |= {"weights": weights, "scales": np.broadcast_to(scales, outputs)}
 
     def layer(result: Value) -> CCall:
-        return CCall("luc_hybrid", fields, (x,), (result,), 8 * -(-numbers // 4))
+        call = CCall("luc_hybrid", fields, (x,), (result,), 8 * -(-numbers // 4))
+        most = BLOCK if element_count(y.dims) > 2 * outputs else 0
+        return with_packed_weights(call, weights, context, most=most)
 
     return activated(behind, y, layer)

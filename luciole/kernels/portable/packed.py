@@ -42,13 +42,13 @@ def with_packed_weights(
         return call
     outputs, size = rows.shape
     block = outputs if rows.size <= most else min(max(most // size // 2 * 2, 2), outputs)
-    stem, _, kind = call.function.partition("_int")
+    stem, integer, kind = call.function.partition("_int")
     held: dict[str, Field] = {"layer": {**call.fields, "weights": None}}
     held["packed"] = {**fields, "block": block}
     scratch = call.scratch + -(-block * size // 8) * 8
     note = f"weights of {fields['bits']} bits"
     return replace(
-        call, function=f"{stem}_packed_int{kind}", fields=held, scratch=scratch, note=note
+        call, function=f"{stem}_packed{integer}{kind}", fields=held, scratch=scratch, note=note
     )
 
 
