@@ -121,7 +121,7 @@ def test_layers_of_floats_unpack_their_weights(bits: int, tmp_path: Path) -> Non
     def add(cls: Any, weights: Array, x: Array, axis: int = 0, **attributes: Any) -> None:
         outputs = weights.shape[axis]
         grid = Affine(np.linspace(0.01, 0.03, outputs).tolist(), [0] * outputs, axis)
-        bias = RNG.normal(size=outputs).astype(np.float32)
+        bias = RNG.normal(size=(outputs,)).astype(np.float32)
         affine = [None, grid, None]
         every.add(cls, [x, weights, bias], [1, 2], affine=affine, **attributes)
 
