@@ -1,7 +1,8 @@
 """Photograph pages to look at them: ``python3 -m docs.generate.screenshots FOLDER [MODELS]``.
 
 README, the site's first page and a how-to, the viewer of each model, and, with ``--search PAGE``,
-the page of a search: 1400 and 420 pixels wide, light and dark, in the folder. Nobody keeps them.
+the page of a search: whole pages, 1400 and 420 pixels wide, light and dark, in the folder. Nobody
+keeps them.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def photograph(browser: Browser, pages: dict[str, Path], folder: Path) -> list[P
                 page.goto(file.as_uri())
                 page.wait_for_timeout(800)
                 pictures.append(folder / f"{name}-{width}-{scheme}.png")
-                page.screenshot(path=pictures[-1])
+                page.screenshot(path=pictures[-1], full_page=True)
             page.close()
     return pictures
 

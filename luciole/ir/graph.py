@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from luciole.ir.dtypes import Array
-from luciole.ir.errors import GraphError
+from luciole.ir.errors import GraphError, expect
 from luciole.ir.fields import for_graphs
 from luciole.ir.flat import FlatGraph, flat_graph, restore_graph
 from luciole.ir.members import Members
@@ -64,11 +66,14 @@ class Model(Shown):
 
     @property
     def graph(self) -> Graph:
-        """The main graph."""
+        """The main graph. Raises GraphError where there is none."""
+        if not self.graphs:
+            raise GraphError("the model has no graph: add_graph adds one")
         return self.graphs[0]
 
     def add_graph(self, graph: Graph) -> Graph:
         """Append a graph and make it part of this model."""
+        expect(graph, Graph, "a Graph to add")
         graph.model = self
         self.graphs.append(graph)
         return graph
@@ -198,6 +203,8 @@ class Graph(Written):
 
     def add_input(self, name: str, shape: Shape, dtype: TensorType = TensorType.FLOAT32) -> Value:
         """Append a tensor that the caller provides."""
+        for extent in shape:
+            expect(extent, (int, np.integer, type(None)), f"{name!r}: a whole number as extent")
         value = self.add_value(Value(name, dtype, shape))
         self.inputs.append(value)
         return value
@@ -220,17 +227,24 @@ class Graph(Written):
 
         Raises GraphError when the operator is in a graph already or an operand is of another graph.
         """
-        return self._insert(self.ops.index(anchor), op, names, results)
+        return self._insert(self._place_of(anchor), op, names, results)
 
     def insert_after(
         self, anchor: Op, op: Op, *names: str, results: Sequence[Value] | None = None
     ) -> Op:
         """Add an operator right after another. See ``insert_before``."""
-        return self._insert(self.ops.index(anchor) + 1, op, names, results)
+        return self._insert(self._place_of(anchor) + 1, op, names, results)
+
+    def _place_of(self, op: Op) -> int:
+        expect(op, Op, "an operator of the graph")
+        if op.graph is not self:
+            raise GraphError(f"{op} is not in this graph")
+        return self.ops.index(op)
 
     def _insert(
         self, place: int, op: Op, names: Sequence[str], results: Sequence[Value] | None
     ) -> Op:
+        expect(op, Op, "an operator to insert")
         if op.graph is not None:
             raise GraphError(f"{op} is in a graph already")
         for value in op.operands:
@@ -255,6 +269,7 @@ class Graph(Written):
 
     def remove(self, op: Op) -> None:
         """Take an operator and its results out. Raises GraphError while a result is used."""
+        place = self._place_of(op)
         for value in op.results:
             if value.users or value.is_output:
                 user = "the graph's caller" if value.is_output else str(value.users[0].op)
@@ -264,7 +279,7 @@ class Graph(Written):
         for value in op.results:
             self.remove_value(value)
         op.graph = None
-        self.ops.remove(op)
+        del self.ops[place]
 
     def remove_value(self, value: Value) -> None:
         """Take a tensor out that nothing uses any more."""

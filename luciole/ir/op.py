@@ -13,6 +13,7 @@ from luciole.ir.errors import (
     LucioleError,
     ShapeError,
     UnrankedError,
+    expect,
 )
 from luciole.ir.fields import REQUIRED, Field, attr, operand, operands, subgraph, subgraphs
 from luciole.ir.quant import Pole, Quant
@@ -252,6 +253,7 @@ class Op:
     def set_operands(self, slots: Sequence[Value | None]) -> None:
         """Replace all operands at once. Raises GraphError for one that is of another graph."""
         for value in slots:
+            expect(value, (Value, type(None)), f"{type(self).__name__}: a tensor as operand")
             if self.graph is not None and value is not None and value.graph is not self.graph:
                 raise GraphError(f"{self}: operand {value.name!r} is not of this graph")
         for slot, old in enumerate(self.operands):

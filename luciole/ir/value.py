@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from luciole.ir import dtypes, strings
 from luciole.ir.dtypes import Array
-from luciole.ir.errors import GraphError, UnrankedError
+from luciole.ir.errors import GraphError, UnrankedError, expect
 from luciole.schema.enums import CompressionType, TensorType
 from luciole.schema.printable import quoted
 from luciole.schema.tables import QuantizationParameters, SparsityParameters, VariantSubType
@@ -354,6 +354,7 @@ class Value:
         """Make everything that uses this value use another one, the graph's outputs and signatures
         included.
         """
+        expect(other, Value, "a tensor to use instead")
         if other.graph is not self.graph:
             raise GraphError(f"tensor {other.name!r} is of another graph than {self.name!r}")
         for op, slot in list(self.users):

@@ -93,6 +93,8 @@ def _run(arguments: argparse.Namespace) -> int:
     from luciole.tools.data import asked_data
 
     printed = _printed(arguments.printed)
+    if arguments.top is not None and arguments.top < 1:
+        raise UsageError(f"--top is {arguments.top}, at least 1 is needed")
     targets = {m: vars(arguments)[f"visq_{m}"] for m in VISQ if vars(arguments)[f"visq_{m}"]}
     for path in targets.values():
         check_writable(path)

@@ -74,6 +74,7 @@ def test_layers_in_order_by_another_measure_and_the_worst(capsys: Capture, model
     lines = call(capsys, *ARGV, "--top", "1").out.splitlines()
     assert lines[0] == "3 layers over 60 records, the 1 worst"
     assert lines[3] == ""
+    assert "--top is 0, at least 1 is needed" in call(capsys, *ARGV, "--top", "0").error(2)
 
 
 def test_equal_models(capsys: Capture, models: Path) -> None:

@@ -56,6 +56,7 @@ export class Minimap {
     const context = this.canvas.getContext("2d");
     context.scale(dense, dense);
     const plain = getComputedStyle(this.element).color;
+    Object.assign(context, { strokeStyle: plain, lineWidth: 0.5 });
     for (const item of scene.items) {
       if (item.type === "frame") continue;
       const fill =
@@ -63,12 +64,14 @@ export class Minimap {
           ? this.colours.of(this.view.graph.nodes[item.reference]).fill
           : "var(--group)";
       context.fillStyle = fill.startsWith("var") ? plain : fill;
-      context.fillRect(
+      const box = [
         item.x * this.sx,
         item.y * this.sy,
         Math.max(item.width * this.sx, 1),
         Math.max(item.height * this.sy, 0.7),
-      );
+      ];
+      context.fillRect(...box);
+      context.strokeRect(...box); // boxes of floats are nearly as dark as a dark page
     }
   }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,4 +47,4 @@ def files_named(word: str) -> set[Path]:
     """
     names = {f"{word.removeprefix(EACH)}0"} if word.startswith(EACH) else {word}
     names |= {word.rpartition(":")[0], word.partition(":")[2]}
-    return {Path(name).resolve() for name in names if name and "\0" not in name}
+    return {Path(os.path.realpath(name)) for name in names if name and "\0" not in name}
