@@ -201,6 +201,11 @@ def test_every_function_lists_its_parameters() -> None:
 untyped: Any = luciole
 
 
+def graph_of(model: Model) -> Any:
+    """The graph, without types, to hand wrong arguments to."""
+    return model.graph
+
+
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
@@ -229,14 +234,20 @@ untyped: Any = luciole
         (lambda m, x: untyped.quantize(m, x, encode_bits=2.5), "encode_bits: .* found float"),
         (lambda m, x: untyped.quantize(m, x, config=5), "config: a file's path .* found int"),
         (lambda m, x: untyped.view(5), "a model or its path is needed, found int"),
-        (lambda m, x: m.graph.insert_after(3, Relu(m.graph.inputs[0]), "r"), "an operator of the"),
-        (lambda m, x: m.graph.insert_after(m.graph.ops[0], 3, "r"), "an operator to insert"),
-        (lambda m, x: m.graph.remove(Relu(m.graph.inputs[0])), "Relu .* is not in this graph"),
-        (lambda m, x: m.graph.remove(3), "an operator of the graph is needed, found int"),
+        (
+            lambda m, x: graph_of(m).insert_after(3, Relu(m.graph.inputs[0]), "r"),
+            "an operator of the",
+        ),
+        (lambda m, x: graph_of(m).insert_after(m.graph.ops[0], 3, "r"), "an operator to insert"),
+        (lambda m, x: graph_of(m).remove(Relu(m.graph.inputs[0])), "Relu .* is not in this graph"),
+        (lambda m, x: graph_of(m).remove(3), "an operator of the graph is needed, found int"),
         (lambda m, x: Relu(untyped), "Relu: a tensor as operand is needed, found module"),
-        (lambda m, x: m.graph.inputs[0].replace_with(3), "a tensor to use instead .* found int"),
-        (lambda m, x: m.graph.add_input("x", (1, "a")), "'x': a whole number as extent"),
-        (lambda m, x: m.add_graph("main"), "a Graph to add is needed, found str"),
+        (
+            lambda m, x: graph_of(m).inputs[0].replace_with(3),
+            "a tensor to use .* found int",
+        ),
+        (lambda m, x: graph_of(m).add_input("x", (1, "a")), "'x': a whole number as extent"),
+        (lambda m, x: graph_of(m).model.add_graph("main"), "a Graph to add is needed, found str"),
         (lambda m, x: luciole.run(Model(), x), "the model has no graph: add_graph adds one"),
         (lambda m, x: untyped.implant(m, 5), "parameters: a path or a dictionary .* found int"),
         (lambda m, x: untyped.search(m, x, 5), "output: a folder's path is needed, found int"),
