@@ -15,7 +15,7 @@ from luciole.ir.flat import FlatGraph, flat_graph, restore_graph
 from luciole.ir.members import Members
 from luciole.ir.op import Op
 from luciole.ir.shown import Shown, Written
-from luciole.ir.value import Buffer, Producer, Shape, Value
+from luciole.ir.value import UNRANKED, Buffer, Producer, Shape, Value
 from luciole.schema.enums import TensorType
 from luciole.schema.printable import quoted
 
@@ -203,7 +203,7 @@ class Graph(Written):
 
     def add_input(self, name: str, shape: Shape, dtype: TensorType = TensorType.FLOAT32) -> Value:
         """Append a tensor that the caller provides."""
-        for extent in shape:
+        for extent in () if shape is UNRANKED else shape:
             expect(extent, (int, np.integer, type(None)), f"{name!r}: a whole number as extent")
         value = self.add_value(Value(name, dtype, shape))
         self.inputs.append(value)
