@@ -27,7 +27,7 @@ from luciole.lquantizer import (
     UniformOptions,
 )
 from luciole.lquantizer.assignment.choosing import Options
-from luciole.lquantizer.assignment.one_options import MAKE, RECORD, ROUND, OneOptions
+from luciole.lquantizer.assignment.one_config import MAKE, RECORD, ROUND, OneOptions
 from luciole.lquantizer.assignment.schemes import FLOAT, LEARNED, MIXED
 from luciole.lquantizer.calibration.doubts import doubts
 from luciole.lquantizer.errors import check_points
@@ -40,8 +40,7 @@ from luciole.lquantizer.proving.prove import prove
 from luciole.lquantizer.proving.simulation import simulated, simulation_of
 from luciole.lquantizer.search.auto_bits import Widths, for_drop, for_size
 from luciole.lquantizer.search.mixed_bits import quantize_mixed_bits
-from luciole.lquantizer.whole.one import quantize_one
-from luciole.lquantizer.whole.one_steps import quantize_noted, record_alone, round_alone
+from luciole.lquantizer.whole.one import quantize_noted, quantize_one, record_alone, round_alone
 from luciole.optimizing import canonical
 
 

@@ -12,7 +12,7 @@ from benchmarks import accuracy, accuracy_networks, minifloats, pareto, uniform
 from benchmarks.accuracy_keras import Records
 from benchmarks.accuracy_subjects import Subject
 from benchmarks.accuracy_table import Row, Width, markdown, plot, tables
-from benchmarks.affine import quantize_affine
+from benchmarks.affine import min_max, nearest_levels, quantize_affine
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
 from luciole.interpreter import Interpreter
@@ -20,7 +20,6 @@ from luciole.ir import LucioleError
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.lquantizer import Choice, Config
 from luciole.lquantizer.calibration.rows import weight_rows
-from luciole.lquantizer.formats.affine import min_max, nearest_levels
 from tests.networks import network, random
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import luciole
+from benchmarks.affine import min_max, nearest_levels, round_weights, rounded_input
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
 from luciole.interpreter import Interpreter
@@ -13,10 +14,7 @@ from luciole.ir import Model
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.calibration.rows import weight_rows
-from luciole.lquantizer.calibration.statistics import statistics
-from luciole.lquantizer.formats.affine import min_max, nearest_levels
-from luciole.lquantizer.network.bias import correct_bias
-from luciole.lquantizer.rewrite.affine import round_weights, rounded_input
+from luciole.lquantizer.network.bias import channel_means, correct_bias
 from luciole.schema.enums import ActivationFunctionType
 from tests.lquantizer.networks import Builder
 from tests.networks import network, random
@@ -56,20 +54,18 @@ def test_min_max_reaches_both_ends_within_half_a_step(bits: int) -> None:
 
 
 @pytest.mark.parametrize("batch", [1, 7, 50])
-def test_statistics_are_numpys(batch: int) -> None:
+def test_means_are_numpys(batch: int) -> None:
     model, op = one_layer()
     y = X @ weight_rows(op).T + (0 if op.bias is None else op.bias.data)
-    for found, array in zip(
-        statistics(model, [op.input, op.output], {"x": X}, batch), (X, y), strict=True
-    ):
-        assert (found.low, found.high) == pytest.approx((array.min(), array.max()), rel=1e-5)
-        np.testing.assert_allclose(found.means, array.mean(0, dtype=np.float64), atol=1e-6)
+    for value, array in ((op.input, X), (op.output, y)):
+        means = channel_means(model, value, {"x": X}, batch)
+        np.testing.assert_allclose(means, array.mean(0, dtype=np.float64), atol=1e-6)
 
 
-def test_statistics_refuse_what_is_not_finite() -> None:
+def test_means_refuse_what_is_not_finite() -> None:
     model, op = one_layer()
     with pytest.raises(QuantizeError, match="becomes NaN or infinite on the calibration data"):
-        statistics(model, [op.output], {"x": np.full_like(X, np.inf)}, 10)
+        channel_means(model, op.output, {"x": np.full_like(X, np.inf)}, 10)
 
 
 @pytest.mark.parametrize("bits", [1, 2, 4, 8])

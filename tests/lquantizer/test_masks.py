@@ -29,7 +29,7 @@ from luciole.ir.ops.select import SelectV2
 from luciole.ir.ops.softmax import LogSoftmax, Softmax
 from luciole.ir.quantization import Affine
 from luciole.lquantizer import QuantizeError
-from luciole.lquantizer.rewrite.saturating import saturate
+from luciole.lquantizer.rewrite.rounded import saturate
 from luciole.schema.enums import Padding
 from tests.networks import random
 from tests.support import data_path, litert

@@ -28,7 +28,7 @@ from luciole.ir.ops.softmax import Softmax
 from luciole.ir.quantization import Affine, noted_range
 from luciole.ir.value import Buffer, has_batch_axis
 from luciole.lquantizer import QuantizeError
-from luciole.lquantizer.assignment.one_options import STEPS, OneOptions
+from luciole.lquantizer.assignment.one_config import STEPS, OneOptions
 from luciole.lquantizer.formats.one_numbers import of_limits
 from luciole.lquantizer.network.result import Result
 from tests.networks import network, random

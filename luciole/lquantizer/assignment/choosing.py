@@ -11,7 +11,7 @@ from typing import Any
 from luciole.ir.text.json_reading import parse_json
 from luciole.lquantizer.assignment.aeq import AeqRecipe
 from luciole.lquantizer.assignment.minifloat_options import MinifloatOptions
-from luciole.lquantizer.assignment.one_options import OneOptions
+from luciole.lquantizer.assignment.one_config import OneOptions
 from luciole.lquantizer.assignment.options import QuantizeOptions, options_of
 from luciole.lquantizer.assignment.schemes import UniformOptions
 from luciole.lquantizer.errors import QuantizeError

@@ -1,40 +1,16 @@
-"""Uniform (affine) formats: 2^bits evenly spaced numbers, chosen by the range of what they stand
-for.
-"""
+"""Uniform (affine) integers, chosen by the range of what they stand for."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from luciole.ir import Array, TensorType
+from luciole.ir import TensorType
 from luciole.ir.dtypes import limits_of
 from luciole.ir.quantization import Affine
 
 Range = tuple[float, float]
 """The least and the largest number."""
-
-
-def min_max(low: float, high: float, bits: int) -> tuple[float, int]:
-    """Choose the scale and the zero point (0 to 2^bits - 1) of a tensor by its smallest and its
-    largest element.
-
-    The range is widened to hold 0, which gets a code of its own (TFLite's 8-bit quantization
-    specification): scale = (high - low) / (2^bits - 1), zero point = round(-low / scale).
-    """
-    low, high = min(low, 0.0), max(high, 0.0)
-    scale = (high - low) / (2**bits - 1) or 1.0
-    return scale, round(-low / scale)
-
-
-def nearest_levels(weights: Array, bits: int) -> Array:
-    """Round weights [o, n] to the nearest of 2^bits evenly spaced levels of their row, from its
-    smallest weight to its largest. 0 need not be among them. Returns float32.
-    """
-    low, high = weights.min(1, keepdims=True), weights.max(1, keepdims=True)
-    step = (high - low) / (2**bits - 1)
-    steps = np.round((weights - low) / np.where(step > 0, step, 1))
-    return np.asarray(low + step * steps, np.float32)
 
 
 def of_range(limits: Range, dtype: TensorType) -> Affine:

@@ -7,11 +7,11 @@ from __future__ import annotations
 import numpy as np
 
 from luciole.interpreter.records import Records, Track, untracked
-from luciole.ir import Array, Model, Op
+from luciole.ir import Array, Model, Op, Value
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.lquantizer.calibration.rows import Dense, bias_of
-from luciole.lquantizer.calibration.statistics import statistics
+from luciole.lquantizer.calibration.watch import watched
 from luciole.lquantizer.network.preparation import Preparation
 from luciole.schema.enums import ActivationFunctionType
 
@@ -23,8 +23,8 @@ def correct_biases(prepared: Preparation, records: Records, track: Track = untra
     step = track("correcting biases", len(layers)) if layers else untracked("", 0)
     for op in layers:
         assert isinstance(op, FullyConnected | Conv2D), "others are not corrected"
-        (trained,) = statistics(prepared.reference, [twins[op.output]], records, batch)
-        correct_bias(prepared.work, op, trained.means, records, batch)
+        means = channel_means(prepared.reference, twins[op.output], records, batch)
+        correct_bias(prepared.work, op, means, records, batch)
         step(1)
 
 
@@ -41,7 +41,20 @@ def correct_bias(model: Model, op: Dense, means: Array, records: Records, batch:
     """Shift a layer's bias, 0 where it has none, so that its outputs have the means ``means`` [o].
     The layer has no activation.
     """
-    (present,) = statistics(model, [op.output], records, batch)
+    present = channel_means(model, op.output, records, batch)
     shape = (-1,) if op.bias is None else op.bias.dims
-    corrected = (bias_of(op) + (means - present.means)).astype(np.float32).reshape(shape)
+    corrected = (bias_of(op) + (means - present)).astype(np.float32).reshape(shape)
     op.bias = model.graph.add_constant(model.graph.unique_name(f"{op.name}/bias"), corrected)
+
+
+def channel_means(model: Model, value: Value, records: Records, batch: int) -> Array:
+    """Run a model's main graph over all records; the mean [channels] of each index of a tensor's
+    last axis. Raises QuantizeError where NaN or infinity appears.
+    """
+    total: Array = np.zeros(())
+    count = 0
+    for _, (array,) in watched(model, [value], records, batch):
+        rows = array.reshape(-1, array.shape[-1])
+        total = total + rows.sum(0, dtype=np.float64)
+        count += len(rows)
+    return total / count

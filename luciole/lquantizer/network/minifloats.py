@@ -1,5 +1,6 @@
 """Choose which minifloats the tensors of a network have: bits for a part of the network, powers of
-two for a tensor.
+two for a tensor. Where tensors have these, channels are rescaled: what is far below a tensor's
+largest number becomes subnormal, or 0.
 """
 
 from __future__ import annotations
@@ -18,6 +19,16 @@ from luciole.ir.analysis.weights import has_weights, is_layer
 from luciole.ir.minifloat import MOST_SHIFT, Minifloat
 from luciole.lquantizer.calibration.seen import Seen, seen
 from luciole.lquantizer.network.poles import kept_exact
+from luciole.lquantizer.network.rescale import (
+    RULES,
+    Floats,
+    Pair,
+    factors_of,
+    judging_records,
+    pairs_of,
+    rescale,
+)
+from luciole.lquantizer.network.two_layers import Rounding
 from luciole.lquantizer.rewrite.minifloat import is_constant, multiplied
 
 _LOWER = 3
@@ -143,3 +154,24 @@ def same_bits(
 ) -> Chosen:
     """Give all parts the same bits."""
     return Chosen(parts, dict.fromkeys(parts, numbers), spreads)
+
+
+def even_minifloats(work: Model, records: Records, numbers: Minifloat) -> dict[str, Array]:
+    """Rescale the channels between two layers of a float network, in place, where that brings their
+    results closer to what they are, with all that is read and multiplied rounded.
+
+    Returns the divisors of tensors' channels by name: [channels] each.
+    """
+    pairs = list(pairs_of(work.graph))
+    if not pairs:
+        return {}
+    judges = judging_records(records)
+    batch = batch_size(Interpreter(work), judges)
+
+    def rounded(x: Array, _: Array | None = None) -> Array:
+        return shifted(numbers, (x.reshape(-1), np.ones(x.size))).round(x)
+
+    def judge(pair: Pair, tried: list[Floats], inputs: Array) -> list[float]:
+        return Rounding(rounded, rounded, rounded, rounded).errors(pair, tried, inputs)
+
+    return factors_of(rescale(work, pairs, judges, batch, list(RULES.values()), judge))

@@ -1,12 +1,13 @@
 """Say which operators of a float network can compute with a scheme's integers, and why others
-cannot.
+cannot: no kernel, or infinities of constants that no integer stands for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from luciole.ir import Graph, Op, TensorType, Value
+from luciole.ir.analysis.endless import Signs, endless_tensors
 from luciole.ir.analysis.floats import is_float
 from luciole.ir.analysis.weights import has_levels
 from luciole.ir.ops.quantize import Dequantize, Quantize
@@ -15,8 +16,8 @@ from luciole.ir.quant import Quant
 from luciole.ir.quantization import Affine
 from luciole.ir.text.common import one_line
 from luciole.lquantizer.assignment.schemes import Scheme
-from luciole.lquantizer.network.infinities import beside_infinity
 from luciole.lquantizer.network.recurrent import obstacle_of_layer
+from luciole.lquantizer.network.told_apart import takes_infinity
 from luciole.lquantizer.report import LONGEST_NAME
 from luciole.lquantizer.rewrite.integers import runs
 
@@ -124,3 +125,25 @@ def _as_integers(quant: Quant, name: str, value: Value | None, types: Scheme) ->
     twin = Value(value.name, dtype, value.shape)
     twin.quantization = Affine.single(1.0, 0, dtype).table()
     return twin
+
+
+def beside_infinity(integers: Collection[Op]) -> set[Op]:
+    """Find the operators among those on ``integers`` that must compute with floats: they read
+    infinities that matter, or give some to an operator or an output to which they matter.
+    """
+    kept: set[Op] = set()
+    for graph in {op.graph for op in integers if op.graph is not None}:
+        endless = endless_tensors(graph)
+        while new := set(_exposed(endless, {op for op in integers if op not in kept})):
+            kept |= new
+    return kept
+
+
+def _exposed(endless: Mapping[Value, Signs], integers: Collection[Op]) -> Iterator[Op]:
+    for value, signs in endless.items():
+        readers = [use.op for use in value.users]
+        exact = [op for op in readers if op not in integers or 0 in signs or not takes_infinity(op)]
+        yield from (op for op in exact if op in integers)
+        maker = None if value.producer is None else value.producer.op
+        if maker is not None and maker in integers and (exact or value.is_output):
+            yield maker

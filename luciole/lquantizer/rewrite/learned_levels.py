@@ -21,7 +21,7 @@ from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.ir.ops.reshape import Reshape
 from luciole.ir.passes.cleaning.remove_dead import remove_dead, remove_dead_buffers
 from luciole.ir.passes.folding.fuse_activation_function import fuse_activation_function
-from luciole.lquantizer.calibration.rows import Dense, weight_rows
+from luciole.lquantizer.calibration.rows import Dense
 
 Learned = LQFullyConnected | LQConv2D
 
@@ -39,22 +39,6 @@ class LearnedParameters:
     input_offset: float = 0.0
     weight_offsets: NDArray[np.float64] | None = None
     bias: Array | None = None
-
-
-def replace_layer(
-    op: FullyConnected, input_basis: NDArray[np.float64], weight_basis: NDArray[np.float64]
-) -> tuple[LQFullyConnected, Value]:
-    """Replace a dense layer by one with the learned bases, [kx] for its input and [o, kw] for its
-    weights, each weight taking its nearest level.
-
-    Returns the new operator and the tensor that took the old result's place and name.
-    """
-    weights = weight_rows(op)
-    scales = weight_basis.astype(np.float32)
-    learned = LearnedParameters(input_basis, weight_basis, nearest_codes(weights, scales))
-    ((new, result),) = replace_layers([op], learned)
-    assert isinstance(new, LQFullyConnected), "a dense layer stays a dense layer"
-    return new, result
 
 
 def replace_layers(ops: Sequence[Dense], learned: LearnedParameters) -> list[tuple[Learned, Value]]:
@@ -154,11 +138,6 @@ def _shaped_like(graph: Graph, op: Dense, new: Learned) -> Value:
         new.output, _constant(graph, op, "shape", extents), new_shape=tuple(extents.tolist())
     )
     return graph.insert_after(new, reshape, graph.unique_name(f"{op.name}/shaped")).output
-
-
-def set_input_basis(op: LQFullyConnected, basis: NDArray[np.float64]) -> None:
-    """Give a replaced layer another input basis."""
-    op.input_scales.set_data(basis.astype(np.float32))
 
 
 def nearest_codes(weights: Array, basis: NDArray[np.float32]) -> NDArray[np.intp]:

@@ -21,12 +21,12 @@ from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.lquantizer.formats.integers import weight_scales
 from luciole.lquantizer.rewrite.batch_norm import Normalized
 from luciole.lquantizer.training.layers import Trained
-from luciole.lquantizer.training.narrow_settings import NarrowSettings
 from luciole.lquantizer.training.tensorflow import Tensor, TensorFlow
 from luciole.lquantizer.training.tf_math import activate, dense_products
 from luciole.lquantizer.training.tf_windows import products
 from luciole.lquantizer.training.uniform_layers import RoundedWeights
 from luciole.lquantizer.training.uniform_parameters import IntegerWeights
+from luciole.lquantizer.training.uniform_settings import NarrowSettings
 
 _LEAST = 1e-12
 _NORM_FACTOR = 0.05

@@ -1,20 +1,31 @@
-"""Students with learned levels: their layers' parameters are what is trained."""
+"""Students with learned levels: their layers' parameters are what is trained, and the weights and
+biases of layers that stay float beside them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from luciole.ir import Array, Model
+from luciole.ir import Array, Graph, Model, Op, TensorType, Value
+from luciole.ir.analysis.weights import weight_constant
+from luciole.ir.passes.cleaning.remove_dead import remove_dead_buffers
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.training.distillation import Contents
-from luciole.lquantizer.training.export import exported
-from luciole.lquantizer.training.float_layers import float_constants
 from luciole.lquantizer.training.labels import Labels
 from luciole.lquantizer.training.layers import TrainableLayer, Trained
-from luciole.lquantizer.training.parameters import read, together, trained_ops
+from luciole.lquantizer.training.parameters import (
+    LQOp,
+    TrainableParameters,
+    read,
+    together,
+    trained_ops,
+    write,
+)
 from luciole.lquantizer.training.settings import FLOAT_RATE, FinetuneSettings
 from luciole.lquantizer.training.tf_graph import TensorGraph
 from luciole.lquantizer.training.trainer import Trainer
+from luciole.lquantizer.training.units import of_sums, of_weights, sizes
 
 
 class LevelsTrainer(Trainer):
@@ -81,4 +92,65 @@ class LevelsTrainer(Trainer):
         """Clone the student with layers and biases as they are by now."""
         parameters = [layer.learned() for layer in self._layers]
         learned = list(zip(self._groups, parameters, strict=True))
-        return exported(self.model, learned, {v: x.numpy() for v, x in self._variables.items()})
+        floats = {value: x.numpy() for value, x in self._variables.items()}
+        return _with_learned(self.model, learned, floats)
+
+
+def _with_learned(
+    student: Model,
+    learned: Sequence[tuple[Sequence[LQOp], TrainableParameters]],
+    floats: Mapping[Value, Array],
+) -> Model:
+    """Clone the student with the learned parameters of layers (together, where they share them) and
+    trained constants of float layers.
+
+    Codes are encoded again from the shadow weights; everything else of the model stays.
+    """
+    copy = student.clone()
+    ops: dict[Op, Op] = dict(zip(student.graph.ops, copy.graph.ops, strict=True))
+    values = dict(zip(student.graph.values, copy.graph.values, strict=True))
+    for group, parameters in learned:
+        write([twin for op in group if isinstance(twin := ops[op], LQOp)], parameters)
+    for value, array in floats.items():
+        values[value].set_data(array)
+    remove_dead_buffers(copy)
+    return copy
+
+
+class FloatConstant(NamedTuple):
+    """Weights or a bias [...] of a float layer, and the units that learning rates count in."""
+
+    value: Value
+    start: Array
+    unit: Array
+
+
+def float_constants(graph: Graph, others: Collection[Op]) -> dict[Value, FloatConstant]:
+    """Find the float weights and biases of all layers but others."""
+    constants: dict[Value, FloatConstant] = {}
+    for op in graph.ops:
+        if op not in others:
+            constants.update((constant.value, constant) for constant in _constants_of(op))
+    return constants
+
+
+def _constants_of(op: Op) -> Iterator[FloatConstant]:
+    """List a layer's float weights and bias."""
+    weights = None if op.quant is None or op.quant.weight is None else weight_constant(op)
+    if op.quant is None or weights is None or (array := _floats(weights)) is None:
+        return
+    if not array.any():
+        return
+    means = sizes(array, op.quant.axis)
+    yield FloatConstant(weights, array, of_weights(means))
+    bias = op.given_operands().get(op.quant.bias or "")
+    if bias is not None and (start := _floats(bias)) is not None and start.size == means.size:
+        units = of_sums(means, array.size // means.size)
+        yield FloatConstant(bias, start, units.reshape(start.shape))
+
+
+def _floats(value: Value) -> Array | None:
+    """Read a constant of floats that is not sparse and not empty."""
+    if value.dtype != TensorType.FLOAT32 or value.sparsity is not None:
+        return None
+    return value.data if value.data is not None and value.data.size else None

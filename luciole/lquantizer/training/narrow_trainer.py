@@ -10,11 +10,11 @@ from luciole.ir.ops.quantize import Quantize
 from luciole.lquantizer.rewrite.narrowed import Narrowed
 from luciole.lquantizer.training.folded_weights import FoldedWeights, Phase
 from luciole.lquantizer.training.labels import Labels
-from luciole.lquantizer.training.narrow_settings import NarrowSettings
 from luciole.lquantizer.training.tensorflow import Tensor
 from luciole.lquantizer.training.tf_graph import Forward, TensorGraph
 from luciole.lquantizer.training.uniform_layers import Weights
 from luciole.lquantizer.training.uniform_parameters import IntegerWeights, TiedTensors
+from luciole.lquantizer.training.uniform_settings import NarrowSettings
 from luciole.lquantizer.training.uniform_trainer import UniformTrainer
 
 

@@ -30,7 +30,6 @@ from luciole.lquantizer.training.checkpoint import State
 from luciole.lquantizer.training.distillation import match_inputs
 from luciole.lquantizer.training.labels import Labels
 from luciole.lquantizer.training.levels_trainer import LevelsTrainer
-from luciole.lquantizer.training.narrow_settings import NarrowSettings
 from luciole.lquantizer.training.narrow_trainer import NarrowTrainer
 from luciole.lquantizer.training.optimizer import schedule
 from luciole.lquantizer.training.parameters import trained_ops
@@ -42,7 +41,7 @@ from luciole.lquantizer.training.settings import (
     TrainingSettings,
 )
 from luciole.lquantizer.training.trainer import Trainer, check_teacher
-from luciole.lquantizer.training.uniform_settings import UniformSettings
+from luciole.lquantizer.training.uniform_settings import NarrowSettings, UniformSettings
 from luciole.lquantizer.training.uniform_trainer import UniformTrainer
 
 CACHE_LIMIT = 1 << 30

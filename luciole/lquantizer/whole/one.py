@@ -1,14 +1,16 @@
 """Quantize a network as Samsung ONE does, to the same numbers.
 
 ONE's three steps (circle-quantizer --quantize_dequantize_weights, record-minmax, circle-quantizer
---quantize_with_minmax) are one here: weights are rounded, the network with rounded weights runs
-over all records, and every tensor becomes integers by the 1st and 99th percentile of the records'
-extremes. Integers stand in the operators whether kernels for them are here or not.
+--quantize_with_minmax) are one here, or taken alone with files of floats in between: weights are
+rounded, the network with rounded weights runs over all records, and every tensor becomes integers
+by the 1st and 99th percentile of the records' extremes. Integers stand in the operators whether
+kernels for them are here or not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -27,15 +29,15 @@ from luciole.ir.ops.quantize import Dequantize
 from luciole.ir.ops.rms_norm import RmsNorm
 from luciole.ir.ops.transpose_conv import TransposeConv
 from luciole.ir.passes.cleaning.remove_dead import remove_dead, remove_dead_buffers
-from luciole.ir.quantization import Affine
+from luciole.ir.quantization import Affine, note_range, noted_range
 from luciole.ir.rewriting.moved import rescale_moved
 from luciole.ir.text.common import one_line
 from luciole.ir.value import Use
 from luciole.ir.verify import wrong_operand_types
 from luciole.lquantizer.assignment.format_of import word_of
-from luciole.lquantizer.assignment.one_config import TYPES, Kind, OneLayers
-from luciole.lquantizer.assignment.one_options import ALONE, OneOptions
+from luciole.lquantizer.assignment.one_config import ALONE, TYPES, Kind, OneLayers, OneOptions
 from luciole.lquantizer.assignment.schemes import UniformOptions
+from luciole.lquantizer.calibration.saved import Ranges, TensorRange
 from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.formats.one_numbers import (
@@ -288,3 +290,42 @@ def _layer(op: Op, name: str, size: int, kind: Kind, options: OneOptions) -> Lay
     report.bytes_before, report.bytes_after = size, constant_bytes(op)
     report.format = word_of(op)
     return report
+
+
+def round_alone(model: Model, options: OneOptions) -> Result:
+    """Round the weights of layers, which stay floats."""
+    work = float_network(model)
+    round_weights(work.graph, options.layers(options.config).kinds(work.graph))
+    return Result(work, Report([]))
+
+
+def record_alone(
+    model: Model, records: Records, options: OneOptions, track: Track | None
+) -> Result:
+    """Run a float network over records, and note in every tensor what it reaches."""
+    work = float_network(model)
+    values, count = tensors_of(work.graph), check_records(work.graph, records)
+    check_finite(records)
+    limits = Limits(UniformOptions(ranges=options.ranges))
+    batch = batch_size(Interpreter(work), records)
+    limits.watch(work, values, records, batch, (track or untracked)("ranges", count))
+    for value in values:
+        note_range(value, limits.choose(value, TensorType.UINT8))
+    return Result(work, Report([]), ranges=limits.ranges())
+
+
+def quantize_noted(model: Model, options: OneOptions, track: Track | None) -> Result:
+    """Quantize a float network whose tensors note what they reach. Raises QuantizeError for one
+    where none does.
+    """
+    work = model.clone()
+    noted = {}
+    for value in tensors_of(work.graph):
+        reach = noted_range(value)
+        if reach is not None:
+            noted[value.name] = TensorRange(*reach)
+            value.quantization = None
+    if not noted:
+        raise QuantizeError("no tensor notes its min and max: the step ranges writes them")
+    ranges = Ranges(noted, source="min and max")
+    return quantize_one(work, None, replace(options, step=None, ranges_from=ranges), track)

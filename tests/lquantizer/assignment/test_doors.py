@@ -21,7 +21,7 @@ from luciole.ir import Model
 from luciole.lquantizer import FitOptions, MinifloatOptions, PublishedOptions, UniformOptions
 from luciole.lquantizer.assignment.format_of import word_of
 from luciole.lquantizer.assignment.layer_format import SHORT, parse
-from luciole.lquantizer.assignment.one_options import OneOptions
+from luciole.lquantizer.assignment.one_config import OneOptions
 from luciole.lquantizer.search.options import SearchOptions
 from luciole.tools import lquantizer, quantize
 from tests.networks import network, random

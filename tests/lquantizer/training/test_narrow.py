@@ -16,9 +16,9 @@ from luciole.lquantizer.search.published.genes import Widths
 from luciole.lquantizer.search.published.network import Network, Start
 from luciole.lquantizer.training import finetune
 from luciole.lquantizer.training.folded_weights import FoldedWeights
-from luciole.lquantizer.training.narrow_settings import NarrowSettings
 from luciole.lquantizer.training.narrow_trainer import NarrowTrainer
 from luciole.lquantizer.training.tensorflow import tensorflow
+from luciole.lquantizer.training.uniform_settings import NarrowSettings
 from tests.norm_support import images, unfolded
 
 X = images(1, 60)

@@ -23,8 +23,8 @@ from luciole.lquantizer.search.published.size import FORMULA, OPERATIONS, bit_op
 from luciole.lquantizer.search.runners import Task
 from luciole.lquantizer.search.space import Candidate, Space
 from luciole.lquantizer.training.labels import Labels
-from luciole.lquantizer.training.narrow_settings import NarrowSettings
 from luciole.lquantizer.training.settings import Epoch, FinetuneResult
+from luciole.lquantizer.training.uniform_settings import NarrowSettings
 
 PARTIAL, FINAL = "partial", "final"
 _MOMENTUM = 0.99

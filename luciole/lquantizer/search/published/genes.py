@@ -102,12 +102,6 @@ def mask_of(groups: Sequence[Collection[Op]]) -> list[int]:
     return mask
 
 
-def unmasked(widths: Sequence[int], mask: Sequence[int]) -> list[int]:
-    """Return every group's bits from a chromosome's: an 8 is appended, which -1 points at."""
-    chosen = [*widths, MASKED]
-    return [chosen[place] for place in mask]
-
-
 @dataclass(frozen=True)
 class Widths:
     """Bits of weights and of results, by the names of layers."""

@@ -11,7 +11,7 @@ from luciole.ir.errors import missing_extra
 from luciole.lquantizer.assignment.schemes import Granularity
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.search.published.evolution import OFFSPRING, PARENTS
-from luciole.lquantizer.training.narrow_settings import Folding
+from luciole.lquantizer.training.uniform_settings import Folding
 
 PARTIAL, FINAL = 12, 50
 """Epochs of partial and of final training (section 7.1)."""
