@@ -27,6 +27,7 @@ from luciole.lquantizer.assignment.layer_format import (
 )
 from luciole.lquantizer.assignment.schemes import BLOCKS, FLOAT
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.reading import compiled, refuse_others, text_in
 
 _INPUT, _OUTPUT = "INPUT", "OUTPUT"
 """Operations of a recipe that stand for a graph's inputs and outputs."""
@@ -265,19 +266,19 @@ def _rule(number: int, entry: Any) -> AeqRule:
     where = f"recipe: rule {number}"
     if not isinstance(entry, Mapping):
         raise QuantizeError(f"{where} is {entry!r}, an object is needed")
-    _refuse_others(where, entry, _KEYS)
-    texts = {key: _text(where, entry, key) for key in ("regex", "operation", "algorithm_key")}
+    refuse_others(where, entry, _KEYS)
+    texts = {key: text_in(where, entry, key) for key in ("regex", "operation", "algorithm_key")}
     algorithm, operation = texts["algorithm_key"], texts["operation"]
     if algorithm not in _ALGORITHMS:
         known = ", ".join(_ALGORITHMS)
         raise QuantizeError(f"{where}: there is no {algorithm} here, there is {known}")
-    pattern = _compiled(where, texts["regex"])
+    pattern = compiled(f"{where}: regex", texts["regex"], texts["regex"])
     if algorithm == "no_quantize":
         return AeqRule(number, pattern, operation, algorithm, FLOAT)
     config = entry.get("op_config", {})
     if not isinstance(config, Mapping):
         raise QuantizeError(f"{where}: op_config is {config!r}, an object is needed")
-    _refuse_others(f"{where}: op_config", config, _CONFIG)
+    refuse_others(f"{where}: op_config", config, _CONFIG)
     format = _format(where, algorithm, config)
     if config.get("skip_checks"):
         raise QuantizeError(f"{where}: there is no skip_checks here")
@@ -292,13 +293,6 @@ def _rule(number: int, entry: Any) -> AeqRule:
         names = ", ".join(sorted(possible))
         raise QuantizeError(f"{where}: {algorithm} to {format} is for {names}, not {operation}")
     return rule
-
-
-def _compiled(where: str, text: str) -> re.Pattern[str]:
-    try:
-        return re.compile(text)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise QuantizeError(f"{where}: regex {text!r}: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -322,7 +316,7 @@ def _tensor(where: str, config: Mapping[str, Any], key: str) -> _Tensor:
     if not isinstance(settings, Mapping):
         raise QuantizeError(f"{where}: {key} is {settings!r}, an object is needed")
     where = f"{where}: {key}"
-    _refuse_others(where, settings, _TENSOR)
+    refuse_others(where, settings, _TENSOR)
     bits, symmetric = settings.get("num_bits"), settings.get("symmetric", True)
     if type(bits) is not int or type(symmetric) is not bool:
         raise QuantizeError(f"{where}: num_bits is a whole number, symmetric true or false")
@@ -385,18 +379,3 @@ def _integers(where: str, weights: _Tensor, config: Mapping[str, Any]) -> Intege
     if between.dtype != "INT" or (between.bits == 16 and not between.symmetric):
         return None
     return Integers(weights.bits, between.bits) if between.bits in _BETWEEN else None
-
-
-def _text(where: str, entry: Mapping[str, Any], key: str) -> str:
-    text = entry.get(key)
-    if not isinstance(text, str):
-        raise QuantizeError(f"{where}: {key} is {text!r}, text is needed")
-    return text
-
-
-def _refuse_others(where: str, entry: Mapping[str, Any], known: set[str]) -> None:
-    other = ", ".join(sorted(str(key) for key in entry.keys() - known))
-    if other:
-        raise QuantizeError(
-            f"{where}: {other} is not understood, there is {', '.join(sorted(known))}"
-        )

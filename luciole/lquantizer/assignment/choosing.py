@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import Any
 
-from luciole.ir.text.json_reading import parse_json
 from luciole.lquantizer.assignment.aeq import AeqRecipe
 from luciole.lquantizer.assignment.minifloat_options import MinifloatOptions
 from luciole.lquantizer.assignment.one_config import OneOptions
 from luciole.lquantizer.assignment.options import QuantizeOptions, options_of
 from luciole.lquantizer.assignment.schemes import UniformOptions
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.reading import read_json
 
 WholeOptions = UniformOptions | OneOptions
 """Options for whole networks: all but those of learned levels and minifloats."""
@@ -90,12 +89,7 @@ def config_content(source: object) -> object:
     """
     if not isinstance(source, str | os.PathLike):
         return source
-    try:
-        return parse_json(Path(source).read_text())
-    except OSError as error:
-        raise QuantizeError(f"config {source}: {error.strerror or error}") from None
-    except ValueError as error:
-        raise QuantizeError(f"config {source}: not JSON: {error}") from None
+    return read_json("config", source)
 
 
 def is_of_one(content: object) -> bool:

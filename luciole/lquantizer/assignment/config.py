@@ -12,7 +12,6 @@ from typing import Any
 
 from luciole.ir.errors import expect
 from luciole.ir.names import meant, short_names
-from luciole.ir.text.json_reading import parse_json
 from luciole.lquantizer.assignment.layer_format import Levels, levels_format, parse
 from luciole.lquantizer.assignment.schemes import (
     FLOAT,
@@ -24,6 +23,7 @@ from luciole.lquantizer.assignment.schemes import (
     is_for_operators,
 )
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.reading import compiled, read_json, refuse_others
 
 _WHICH = {"name", "names", "pattern", "regex", "operator"}
 _WHAT = {"input_bits", "weight_bits", "encode_bits", "skip", "weights_only", "scheme", "uniform"}
@@ -206,13 +206,7 @@ class Config:
     @classmethod
     def read(cls, path: Path, default: Choice) -> Config:
         """Read a config file. Raises QuantizeError that says what was not understood."""
-        try:
-            content = parse_json(path.read_text())
-        except OSError as error:
-            raise QuantizeError(f"config {path}: {error.strerror or error}") from None
-        except ValueError as error:
-            raise QuantizeError(f"config {path}: not JSON: {error}") from None
-        return cls.parse(content, default)
+        return cls.parse(read_json("config", path), default)
 
     @classmethod
     def parse(cls, content: Any, default: Choice) -> Config:
@@ -238,19 +232,15 @@ class Config:
 def _rule(entry: Any) -> Rule:
     if not isinstance(entry, dict):
         raise QuantizeError(f"config: a layer is an object, found {entry!r}")
-    unknown = entry.keys() - _WHICH - _WHAT
-    if unknown:
-        known = ", ".join(sorted(_WHICH | _WHAT))
-        raise QuantizeError(
-            f"config: {', '.join(sorted(unknown))} is not understood, there is {known}"
-        )
+    refuse_others("config", entry, _WHICH | _WHAT)
     change = _bits({k: v for k, v in entry.items() if k in _WHAT})
     which, texts = _which(entry)
     if which == "operator":
         return Rule(_any_of(texts), change, operator=texts[0].upper())
     if which in ("name", "names"):
         return Rule(_any_of(texts), change, tuple(texts))
-    return Rule(_compiled(which, texts[0]), change)
+    expression = translate(texts[0]) if which == "pattern" else texts[0]
+    return Rule(compiled(f"config: {which}", texts[0], expression), change)
 
 
 def _which(entry: dict[str, Any]) -> tuple[str, list[str]]:
@@ -279,13 +269,6 @@ def _one_meant(text: str, layers: Sequence[str]) -> str:
         listed = ", ".join(short[name] for name in matches)
         raise QuantizeError(f"config: {text!r} is a part of several layers' names: {listed}")
     return matches[0] if matches else text
-
-
-def _compiled(which: str, text: str) -> re.Pattern[str]:
-    try:
-        return re.compile(translate(text) if which == "pattern" else text)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise QuantizeError(f"config: {which} {text!r}: {error}") from None
 
 
 def _bits(entry: dict[str, Any]) -> dict[str, Any]:

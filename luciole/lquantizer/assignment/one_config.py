@@ -17,6 +17,7 @@ from luciole.ir import Graph, Op, TensorType
 from luciole.ir.text.common import one_line
 from luciole.lquantizer.assignment.layer_format import Integers
 from luciole.lquantizer.errors import OptionsError, QuantizeError
+from luciole.lquantizer.reading import refuse_others, text_in
 
 TYPES = {"uint8": TensorType.UINT8, "int16": TensorType.INT16}
 GRANULARITIES = ("channel", "layer")
@@ -63,13 +64,13 @@ class OneLayers:
         """
         if not isinstance(content, Mapping):
             raise QuantizeError("config: an object is needed")
-        _refuse_others(content, _WHOLE)
+        refuse_others("config", content, _WHOLE, "ONE has")
         layers = content.get("layers", [])
         if not isinstance(layers, list):
             raise QuantizeError(f"config: layers is {layers!r}, a list is needed")
-        dtype = _text(content, "default_quantization_dtype", dtype or "uint8")
+        dtype = text_in("config", content, "default_quantization_dtype", dtype or "uint8")
         usual = "channel" if dtype == "int16" else "layer"
-        granularity = _text(content, "default_granularity", granularity or usual)
+        granularity = text_in("config", content, "default_granularity", granularity or usual)
         return cls(Kind.of(dtype, granularity, "config"), tuple(_rule(e) for e in layers))
 
     def kinds(self, graph: Graph) -> dict[Op, Kind]:
@@ -100,7 +101,7 @@ def _present_names(sets: tuple[tuple[str, ...], ...], known: Mapping[str, Op]) -
 def _rule(entry: Any) -> tuple[tuple[tuple[str, ...], ...], Kind]:
     if not isinstance(entry, Mapping):
         raise QuantizeError(f"config: a layer is an object, found {entry!r}")
-    _refuse_others(entry, _LAYER)
+    refuse_others("config", entry, _LAYER, "ONE has")
     if len({"name", "names"} & entry.keys()) != 1:
         raise QuantizeError("config: a layer needs one of name and names")
     names = _names(entry["names"] if "names" in entry else [entry["name"]])
@@ -108,9 +109,11 @@ def _rule(entry: Any) -> tuple[tuple[tuple[str, ...], ...], Kind]:
     if not isinstance(alternates, Mapping):
         raise QuantizeError(f"config: alternate is {alternates!r}, an object is needed")
     others = [_names(one) for one in alternates.values()]
-    dtype = _text(entry, "dtype", None)
+    dtype = text_in("config", entry, "dtype")
     usual = "channel" if dtype == "int16" else "layer"
-    kind = Kind.of(dtype, _text(entry, "granularity", usual), f"config: layer {names[0]!r}")
+    kind = Kind.of(
+        dtype, text_in("config", entry, "granularity", usual), f"config: layer {names[0]!r}"
+    )
     return (names, *others), kind
 
 
@@ -118,21 +121,6 @@ def _names(names: Any) -> tuple[str, ...]:
     if not isinstance(names, list) or not names or not all(isinstance(n, str) for n in names):
         raise QuantizeError(f"config: names are {names!r}, a list of texts is needed")
     return tuple(names)
-
-
-def _text(entry: Mapping[str, Any], key: str, default: str | None) -> str:
-    text = entry.get(key, default)
-    if not isinstance(text, str):
-        raise QuantizeError(f"config: {key} is {text!r}, text is needed")
-    return text
-
-
-def _refuse_others(entry: Mapping[str, Any], known: set[str]) -> None:
-    other = ", ".join(sorted(str(key) for key in entry.keys() - known))
-    if other:
-        raise QuantizeError(
-            f"config: {other} is not understood, ONE has {', '.join(sorted(known))}"
-        )
 
 
 RANGES = "record_percentile:99"

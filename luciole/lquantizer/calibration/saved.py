@@ -12,7 +12,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,10 +23,10 @@ from luciole.ir.equalization import equalized, original_name
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.quantization import Affine, affine_of
 from luciole.ir.text.common import one_line
-from luciole.ir.text.json_reading import parse_json
 from luciole.lquantizer.calibration.seen import Seen
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.formats.affine import Range
+from luciole.lquantizer.reading import read_json, refuse_others
 
 _SHARES = (0.01, 0.1, 1, 10, 50, 90, 99, 99.9, 99.99)
 """Percentiles of a tensor's elements that a file tells."""
@@ -159,13 +158,7 @@ class Ranges:
     @classmethod
     def read(cls, path: Path_) -> Ranges:
         """Read a file. Raises QuantizeError that says what was not understood."""
-        try:
-            content = parse_json(Path(path).read_text())
-        except OSError as error:
-            raise QuantizeError(f"ranges {path}: {error.strerror or error}") from None
-        except ValueError as error:
-            raise QuantizeError(f"ranges {path}: not JSON: {error}") from None
-        return cls.parse(content, f"ranges {path}")
+        return cls.parse(read_json("ranges", path), f"ranges {path}")
 
     @classmethod
     def parse(cls, content: Any, source: str = "ranges") -> Ranges:
@@ -174,7 +167,7 @@ class Ranges:
         if not isinstance(tensors, dict):
             raise QuantizeError(f'{source}: an object with an object "tensors" is needed')
         known = {"tensors", "rescaled", "records", "rule", "floats"}
-        _refuse_others(content, known, source)
+        refuse_others(source, content, known)
         read = {name: _tensor(f"{source}: tensor {_name(name)}", e) for name, e in tensors.items()}
         pairs = content.get("rescaled", [])
         if not isinstance(pairs, list):
@@ -234,7 +227,7 @@ def _joined(ranges: Sequence[TensorRange]) -> TensorRange:
 def _tensor(where: str, entry: Any) -> TensorRange:
     if not isinstance(entry, dict):
         raise QuantizeError(f'{where}: an object with "low" and "high" is needed')
-    _refuse_others(entry, {"low", "high", "found"}, where)
+    refuse_others(where, entry, {"low", "high", "found"})
     low, high = (_number(where, entry, key) for key in ("low", "high"))
     if low > high:
         raise QuantizeError(f"{where}: low {low:g} is above high {high:g}")
@@ -246,7 +239,7 @@ def _found(where: str, entry: Any) -> Found:
     keys = ("low", "high", "least", "most", "highest_low", "lowest_high")
     if not isinstance(entry, dict) or not isinstance(entry.get("percentiles"), dict):
         raise QuantizeError(f"{where}: found is not what calibration writes")
-    _refuse_others(entry, {*keys, "percentiles"}, where)
+    refuse_others(where, entry, {*keys, "percentiles"})
     shares = entry["percentiles"]
     percentiles = {share: _number(where, shares, share) for share in shares}
     numbers = {key: _number(where, entry, key) for key in keys}
@@ -274,14 +267,6 @@ def _number(where: str, entry: dict[Any, Any], key: Any) -> float:
     if not is_number or not abs(value) <= _LARGEST:  # which NaN is not
         raise QuantizeError(f"{where}: {key} is {value!r}, a finite number is needed")
     return float(value)
-
-
-def _refuse_others(entry: Mapping[Any, Any], known: set[str], where: str) -> None:
-    other = ", ".join(sorted(str(key) for key in entry.keys() - known))
-    if other:
-        raise QuantizeError(
-            f"{where}: {other} is not understood, there is {', '.join(sorted(known))}"
-        )
 
 
 def _name(name: str) -> str:

@@ -94,10 +94,10 @@ class Pair(NamedTuple):
         by them.
         """
         factors, bias = scales.astype(np.float32), self.front.bias
-        _set_weights(graph, self.front, _along(self.front, factors))
+        multiply(graph, self.front, weight_slot(self.front)[0], _along(self.front, factors))
         if bias is not None and bias.data is not None:
             set_bias(graph, self.front, bias.data.reshape(-1) * factors)
-        _set_weights(graph, self.back, 1 / factors)
+        multiply(graph, self.back, weight_slot(self.back)[0], 1 / factors)
 
 
 class Joint(Protocol):
@@ -399,7 +399,8 @@ def _along(op: Product, factors: Array) -> Array:
     return factors.reshape(axes)
 
 
-def _set_weights(graph: Graph, op: Product, factors: Array) -> None:
-    slot, weights, _ = weight_slot(op)
-    scaled = (weights.contents * factors).astype(np.float32)
-    op.set_operand(slot, graph.add_constant(graph.unique_name(weights.name), scaled))
+def multiply(graph: Graph, op: Op, slot: int, factors: Array) -> None:
+    """Multiply a constant where an operator reads it, and nobody else."""
+    constant = op.required(slot)
+    scaled = (constant.contents * factors).astype(np.float32)
+    op.set_operand(slot, graph.add_constant(graph.unique_name(constant.name), scaled))

@@ -23,7 +23,7 @@ from luciole.ir.ops.rms_norm import RmsNorm
 from luciole.ir.ops.shape import Shape
 from luciole.ir.value import Use
 from luciole.lquantizer.calibration.watch import watched
-from luciole.lquantizer.network.rescale import Floats, floored
+from luciole.lquantizer.network.rescale import Floats, floored, multiply
 from luciole.schema.enums import ActivationFunctionType
 
 _STRENGTHS = {"peaks": (1.0,), "equal": (0.5,), "auto": (0.5, 0.75, 0.25, 1.0)}
@@ -65,10 +65,10 @@ class Norm:
     def apply(self, graph: Graph, scales: Floats) -> None:
         """Multiply the channels by scales [channels], and divide the layers' weights by them."""
         factors = scales.astype(np.float32)
-        for use in self.constants:
-            _multiply(graph, use, factors)
+        for op, slot in self.constants:
+            multiply(graph, op, slot, factors)
         for op in self.readers:
-            _multiply(graph, Use(op, 1), 1 / factors)
+            multiply(graph, op, 1, 1 / factors)
 
 
 Judge = Callable[[FullyConnected, Array, Array], Array]
@@ -190,13 +190,6 @@ def _is_alone(value: Value, constants: frozenset[Use], values: frozenset[Value])
         for op in products
     ]
     return inside and all(count == 1 for count in counts)
-
-
-def _multiply(graph: Graph, use: Use, factors: Array) -> None:
-    old = use.op.required(use.slot)
-    scaled = (old.contents * factors).astype(np.float32)
-    name = graph.unique_name(old.name)
-    use.op.set_operand(use.slot, graph.add_constant(name, scaled))
 
 
 def _met(model: Model, norms: Sequence[Norm], records: Records, batch: int) -> list[Array]:

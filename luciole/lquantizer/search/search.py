@@ -22,12 +22,12 @@ from luciole.lquantizer.search.additive import Sum, Table, bisected, corner, thi
 from luciole.lquantizer.search.device import NOWHERE, Devices
 from luciole.lquantizer.search.evaluate import Alone, Stage
 from luciole.lquantizer.search.goal import Budget, Goal
-from luciole.lquantizer.search.networks import SEPARATOR, Found, Searched, candidate_of, key_of
+from luciole.lquantizer.search.networks import SEPARATOR, Found, Searched, candidate_of
 from luciole.lquantizer.search.nsga2 import Nsga2, Objectives, undominated
 from luciole.lquantizer.search.runners import Outcome, Runner, Task
 from luciole.lquantizer.search.space import DYNAMIC, UNCHANGED, Candidate, Space, is_learned
 from luciole.lquantizer.search.storage import Storage
-from luciole.lquantizer.search.tasks import drive, is_known, keep, tasks_of
+from luciole.lquantizer.search.tasks import drive, evaluate, is_known, keep, tasks_of
 from luciole.lquantizer.search.thinning import largest
 
 _POINTS = 24
@@ -111,7 +111,8 @@ class Search:
         for candidate in (*open_, *self.storage.in_state("shortened", "failed")):
             evolution.give(candidate)
         progress = _Progress(self, evolution)
-        drive(runner, self._candidates(evolution, open_), progress.ended)
+        candidates = self._candidates(evolution, open_)
+        evaluate(self.storage, runner, "shortened", candidates, progress.ended, self._details)
 
     def _add_parent(self, evolution: Nsga2, one: Found) -> None:
         """Add a network to the parents, unless it does not keep to the bounds."""
@@ -120,9 +121,7 @@ class Search:
         else:
             evolution.give(one.candidate)
 
-    def _candidates(
-        self, evolution: Nsga2, open_: Sequence[Candidate]
-    ) -> Iterator[tuple[str, Task]]:
+    def _candidates(self, evolution: Nsga2, open_: Sequence[Candidate]) -> Iterator[Candidate]:
         """Yield candidates to evaluate, as evaluations before them allow."""
         begun, waiting = time.monotonic(), list(open_)
         count = len(self._evaluated("shortened")) + len(
@@ -132,23 +131,18 @@ class Search:
             options = waiting.pop(0) if waiting else evolution.ask()
             if options is None:
                 return
-            candidate = tuple(map(str, options))
             count += 1
-            self.storage.begin("shortened", candidate)
-            yield key_of(candidate), self._task("shortened", candidate)
+            yield tuple(map(str, options))
 
     def _is_over(self, count: int, begun: float) -> bool:
         most, minutes = self.budget.evaluations, self.budget.minutes
         late = minutes is not None and time.monotonic() - begun > 60 * minutes
         return late or (most is not None and count >= most)
 
-    def _task(self, stage: Stage, candidate: Candidate) -> Task:
-        task: dict[str, Any] = {"stage": stage, "candidate": candidate}
-        if stage == "shortened":
-            chosen = self.space.by_layer(candidate)
-            names = self.space.learned(candidate)
-            task["ways"] = [self._ways[name, chosen[name]] for name in names]
-        return task
+    def _details(self, candidate: Candidate) -> Task:
+        """Name the coding of each layer that a shortened fit takes."""
+        chosen = self.space.by_layer(candidate)
+        return {"ways": [self._ways[name, chosen[name]] for name in self.space.learned(candidate)]}
 
     def _choices(self) -> list[tuple[str, ...]]:
         return self._table.pruned(self.goal.objectives)
@@ -270,16 +264,11 @@ class Search:
         missing = [candidate for candidate in chosen if candidate not in known]
         step = self.track("fitting the front", len(missing))
 
-        def tasks() -> Iterator[tuple[str, Task]]:
-            for candidate in missing:
-                self.storage.begin("fitted", candidate)
-                yield key_of(candidate), self._task("fitted", candidate)
-
         def ended(key: str, outcome: Outcome) -> None:
             keep(self.storage, "fitted", key, outcome)
             step(1)
 
-        drive(runner, tasks(), ended)
+        evaluate(self.storage, runner, "fitted", missing, ended)
 
 
 @dataclass

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from luciole.lquantizer.assignment.layer_format import parse
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.search.evaluate import Stage
-from luciole.lquantizer.search.networks import candidate_of
+from luciole.lquantizer.search.networks import candidate_of, key_of
 from luciole.lquantizer.search.runners import Outcome, Runner, Task
-from luciole.lquantizer.search.space import Space, is_learned
+from luciole.lquantizer.search.space import Candidate, Space, is_learned
 from luciole.lquantizer.search.storage import Storage
 
 
@@ -45,6 +45,27 @@ def drive(
         if outcome.key in under_way:  # others are left from what was interrupted
             under_way.remove(outcome.key)
             ended(outcome.key, outcome)
+
+
+def evaluate(
+    storage: Storage,
+    runner: Runner,
+    stage: Stage,
+    candidates: Iterable[Candidate],
+    ended: Callable[[str, Outcome], None],
+    details: Callable[[Candidate], Task] = lambda _: {},
+) -> None:
+    """Evaluate candidates in a stage, each noted as begun when a worker is free; ``details`` are
+    what the stage needs to know besides.
+    """
+
+    def tasks() -> Iterator[tuple[str, Task]]:
+        for candidate in candidates:
+            storage.begin(stage, candidate)
+            task = {"stage": stage, "candidate": candidate, **details(candidate)}
+            yield key_of(candidate), task
+
+    drive(runner, tasks(), ended)
 
 
 def keep(storage: Storage, stage: Stage, key: str, outcome: Outcome) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from luciole.lquantizer.search.finishing import Finish
-from luciole.lquantizer.search.networks import Found, Searched, candidate_of, key_of
-from luciole.lquantizer.search.runners import Outcome, Runner, Task
+from luciole.lquantizer.search.networks import Found, Searched, candidate_of
+from luciole.lquantizer.search.runners import Outcome, Runner
 from luciole.lquantizer.search.search import Search
-from luciole.lquantizer.search.tasks import drive
+from luciole.lquantizer.search.tasks import evaluate
 
 
 def finish_front(search: Search, runner: Runner, searched: Searched, finish: Finish) -> Searched:
@@ -22,16 +22,11 @@ def finish_front(search: Search, runner: Runner, searched: Searched, finish: Fin
     missing = [candidate for candidate in start if candidate not in known]
     step = search.track("fine-tuning the front", len(missing))
 
-    def tasks() -> Iterator[tuple[str, Task]]:
-        for candidate in missing:
-            search.storage.begin(stage, candidate)
-            yield key_of(candidate), {"stage": stage, "candidate": candidate}
-
     def ended(key: str, outcome: Outcome) -> None:
         _keep_better(search, stage, start[candidate_of(key)], outcome)
         step(1)
 
-    drive(runner, tasks(), ended)
+    evaluate(search.storage, runner, stage, missing, ended)
     tuned = _tuned(search, stage, list(start.values()))
     return replace(searched, front=search.front_of(tuned))
 

@@ -134,30 +134,16 @@ def div(tf: TensorFlow, op: binary.Div, x: Tensor, y: Tensor) -> Tensor:
     return activate(tf, quotient, op.activation)
 
 
-@differentiable(binary.Maximum)
-def maximum(tf: TensorFlow, op: binary.Maximum, x: Tensor, y: Tensor) -> Tensor:
-    """Take the larger one, y where one of them is NaN."""
-    return tf.where(x > y, x, y)
+def _binary(cls: type[Op], function: Callable[[TensorFlow, Tensor, Tensor], Tensor]) -> None:
+    @differentiable(cls)
+    def apply(tf: TensorFlow, op: Op, x: Tensor, y: Tensor) -> Tensor:
+        return function(tf, x, y)
 
 
-@differentiable(binary.Minimum)
-def minimum(tf: TensorFlow, op: binary.Minimum, x: Tensor, y: Tensor) -> Tensor:
-    """Take the smaller one, y where one of them is NaN."""
-    return tf.where(x < y, x, y)
-
-
-@differentiable(binary.SquaredDifference)
-def squared_difference(
-    tf: TensorFlow, op: binary.SquaredDifference, x: Tensor, y: Tensor
-) -> Tensor:
-    """Square x - y."""
-    return tf.math.squared_difference(x, y)
-
-
-@differentiable(binary.Pow)
-def power(tf: TensorFlow, op: binary.Pow, x: Tensor, y: Tensor) -> Tensor:
-    """Raise x to the power of y."""
-    return tf.pow(x, y)
+_binary(binary.Maximum, lambda tf, x, y: tf.where(x > y, x, y))  # y where one of them is NaN
+_binary(binary.Minimum, lambda tf, x, y: tf.where(x < y, x, y))
+_binary(binary.SquaredDifference, lambda tf, x, y: tf.math.squared_difference(x, y))
+_binary(binary.Pow, lambda tf, x, y: tf.pow(x, y))
 
 
 _REDUCTIONS: dict[type[Op], str] = {

@@ -63,9 +63,13 @@ def _finished(tf: TensorFlow, op: Activated, y: Tensor, bias: Tensor | None) -> 
     return activate(tf, y if bias is None else y + tf.reshape(bias, (-1,)), op.activation)
 
 
-@differentiable(Conv2D)
-def conv_2d(tf: TensorFlow, op: Conv2D, x: Tensor, filter: Tensor, bias: Tensor | None) -> Tensor:
-    """Convolve with a filter that comes as [o, kh, kw, c]."""
+@differentiable(Conv2D, DepthwiseConv2D)
+def convolve(
+    tf: TensorFlow, op: Conv2D | DepthwiseConv2D, x: Tensor, filter: Tensor, bias: Tensor | None
+) -> Tensor:
+    """Convolve all channels with filters that come as [o, kh, kw, c], or each channel with its own,
+    which come as [1, kh, kw, channels * multiplier].
+    """
     return _finished(tf, op, products(tf, op, x, filter), bias)
 
 
@@ -77,14 +81,6 @@ def products(tf: TensorFlow, op: Conv2D | DepthwiseConv2D, x: Tensor, filter: Te
     channels = x.shape[-1]
     taps = _dilated(tf, op, tf.reshape(filter, (kh, kw, channels, outputs // channels)))
     return _depthwise(tf, op, x, taps)
-
-
-@differentiable(DepthwiseConv2D)
-def depthwise_conv_2d(
-    tf: TensorFlow, op: DepthwiseConv2D, x: Tensor, filter: Tensor, bias: Tensor | None
-) -> Tensor:
-    """Convolve each channel with filters that come as [1, kh, kw, channels * multiplier]."""
-    return _finished(tf, op, products(tf, op, x, filter), bias)
 
 
 def _depthwise(tf: TensorFlow, op: Sliding, x: Tensor, taps: Tensor) -> Tensor:
@@ -123,15 +119,9 @@ def transpose_conv(
     return _finished(tf, op, y, bias)
 
 
-@differentiable(AveragePool2D)
-def average_pool_2d(tf: TensorFlow, op: AveragePool2D, x: Tensor) -> Tensor:
-    """Average windows; what lies in the padding does not count."""
+@differentiable(AveragePool2D, MaxPool2D)
+def pool_2d(tf: TensorFlow, op: AveragePool2D | MaxPool2D, x: Tensor) -> Tensor:
+    """Average windows, or take their maxima; what lies in the padding does not count."""
+    pool = tf.nn.avg_pool2d if isinstance(op, AveragePool2D) else tf.nn.max_pool2d
     kernel, strides = (op.filter_height, op.filter_width), (op.stride_h, op.stride_w)
-    return activate(tf, tf.nn.avg_pool2d(x, kernel, strides, op.padding.name), op.activation)
-
-
-@differentiable(MaxPool2D)
-def max_pool_2d(tf: TensorFlow, op: MaxPool2D, x: Tensor) -> Tensor:
-    """Take maxima of windows; what lies in the padding does not count."""
-    kernel, strides = (op.filter_height, op.filter_width), (op.stride_h, op.stride_w)
-    return activate(tf, tf.nn.max_pool2d(x, kernel, strides, op.padding.name), op.activation)
+    return activate(tf, pool(x, kernel, strides, op.padding.name), op.activation)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,17 +11,17 @@ import numpy as np
 from luciole.interpreter.records import Track
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.search.additive import values_of
-from luciole.lquantizer.search.networks import Found, Searched, key_of
+from luciole.lquantizer.search.networks import Found, Searched
 from luciole.lquantizer.search.nsga2 import fronts, spread
 from luciole.lquantizer.search.published.evaluate import FINAL, PARTIAL
 from luciole.lquantizer.search.published.evolution import evolve
 from luciole.lquantizer.search.published.genes import WIDTHS, uniform
 from luciole.lquantizer.search.published.options import SeedOptions
 from luciole.lquantizer.search.published.size import objectives_of
-from luciole.lquantizer.search.runners import Outcome, Runner, Task
+from luciole.lquantizer.search.runners import Outcome, Runner
 from luciole.lquantizer.search.space import Candidate, Space
 from luciole.lquantizer.search.storage import Storage
-from luciole.lquantizer.search.tasks import drive, keep
+from luciole.lquantizer.search.tasks import evaluate, keep
 
 Objectives = tuple[float, ...]
 
@@ -86,16 +86,11 @@ class SeedSearch:
         missing = [candidate for candidate in candidates if candidate not in known]
         step = self.track(f"{stage} training", len(missing))
 
-        def tasks() -> Iterator[tuple[str, Task]]:
-            for candidate in missing:
-                self.storage.begin(stage, candidate)
-                yield key_of(candidate), {"stage": stage, "candidate": candidate}
-
         def ended(key: str, outcome: Outcome) -> None:
             keep(self.storage, stage, key, outcome)
             step(1)
 
-        drive(self.runner, tasks(), ended)
+        evaluate(self.storage, self.runner, stage, missing, ended)
 
     def _found(self, stage: str) -> list[Found]:
         return [Found(one, us=0.0, **figures) for one, figures in self.storage.found(stage)]
