@@ -21,8 +21,13 @@ from luciole.ir.text.common import one_line
 from luciole.ir.text.table import aligned
 from luciole.lquantizer.proof import Proof, Verdict
 
-LONGEST_NAME = 48
+_LONGEST_NAME = 48
 """Characters of a name in a sentence: converters write names of hundreds."""
+
+
+def shown(name: str) -> str:
+    """Write a name for a sentence: in one line, and cut off where it is long."""
+    return one_line(name)[:_LONGEST_NAME]
 
 
 @dataclass(frozen=True)

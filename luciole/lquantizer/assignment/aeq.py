@@ -19,12 +19,7 @@ from typing import Any
 
 from luciole.ir import Graph, Op, Value
 from luciole.ir.analysis.weights import has_weights, weight_constant
-from luciole.lquantizer.assignment.layer_format import (
-    Float,
-    Integers,
-    LayerFormat,
-    StoredLevels,
-)
+from luciole.lquantizer.assignment.layer_format import Float, Integers, LayerFormat, StoredLevels
 from luciole.lquantizer.assignment.schemes import BLOCKS, FLOAT
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.reading import compiled, refuse_others, text_in

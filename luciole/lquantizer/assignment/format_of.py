@@ -5,12 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from luciole.ir import Op, TensorType, Value
-from luciole.ir.analysis.weights import (
-    input_levels,
-    is_layer,
-    learned_weights,
-    weight_constant,
-)
+from luciole.ir.analysis.weights import input_levels, is_layer, learned_weights, weight_constant
 from luciole.ir.blockwise import blocks_of
 from luciole.ir.dtypes import element_bits
 from luciole.ir.errors import LucioleError

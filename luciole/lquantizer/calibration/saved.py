@@ -22,17 +22,15 @@ from luciole.ir import Graph, Model, TensorType
 from luciole.ir.equalization import equalized, original_name
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.quantization import Affine, affine_of
-from luciole.ir.text.common import one_line
 from luciole.lquantizer.calibration.seen import Seen
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.formats.affine import Range
 from luciole.lquantizer.reading import read_json, refuse_others
+from luciole.lquantizer.report import shown
 
 _SHARES = (0.01, 0.1, 1, 10, 50, 90, 99, 99.9, 99.99)
 """Percentiles of a tensor's elements that a file tells."""
 _LARGEST = float(np.finfo(np.float32).max)
-_SHOWN = 48
-"""Characters of a name in a sentence."""
 
 
 @dataclass(frozen=True)
@@ -270,4 +268,4 @@ def _number(where: str, entry: dict[Any, Any], key: Any) -> float:
 
 
 def _name(name: str) -> str:
-    return repr(one_line(name)[:_SHOWN])
+    return repr(shown(name))

@@ -10,7 +10,7 @@ from luciole.ir.passes.cleaning.remove_dead import remove_dead
 from luciole.ir.passes.folding.fold_constants import FoldConstants
 from luciole.ir.passes.folding.fuse_activation_function import fuse_activation_function
 from luciole.ir.passes.folding.fuse_batch_norm import fuse_batch_norm
-from luciole.ir.text.common import first_named, one_line
+from luciole.ir.text.common import first_named
 from luciole.kernels.core import evaluation
 from luciole.lquantizer.assignment.choices import Choices
 from luciole.lquantizer.assignment.schemes import (
@@ -31,7 +31,7 @@ from luciole.lquantizer.network.grids import without_grid
 from luciole.lquantizer.network.places import integers_of, types_of
 from luciole.lquantizer.network.real import make_real, real_network, take_out_pairs
 from luciole.lquantizer.network.spell_out import spell_out
-from luciole.lquantizer.report import LONGEST_NAME
+from luciole.lquantizer.report import shown
 
 _LISTED = 5
 """Names in a warning."""
@@ -88,7 +88,7 @@ class Start:
     def _without_blocks(self) -> list[str]:
         if not self.unblocked:
             return []
-        names = [one_line(op.name)[:LONGEST_NAME] for op in self.unblocked]
+        names = [shown(op.name) for op in self.unblocked]
         return [
             f"no blocks in {first_named(names, _LISTED)}, but a scale for each output: a "
             "dense layer has blocks where its inputs divide into them and its weights are not tiny"
@@ -99,7 +99,7 @@ class Start:
             return []
         graph = self.work.graph
         open_ = without_grid(graph, types_of(integers_of(self.schemes)), self.trained.tensors)
-        names = [one_line(v.name)[:LONGEST_NAME] for v in graph.values if v in open_]
+        names = [shown(v.name) for v in graph.values if v in open_]
         if not names:
             return []
         return [f"no FAKE_QUANT says the range of {', '.join(names)}: it is from the data"]

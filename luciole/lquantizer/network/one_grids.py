@@ -30,13 +30,7 @@ from luciole.ir.quantization import Affine
 from luciole.ir.value import Use
 from luciole.lquantizer.assignment.one_config import Kind
 from luciole.lquantizer.formats.affine import Range
-from luciole.lquantizer.formats.one_numbers import (
-    PREDEFINED,
-    WHOLE,
-    of_limits,
-    predefined,
-    whole,
-)
+from luciole.lquantizer.formats.one_numbers import PREDEFINED, WHOLE, of_limits, predefined, whole
 from luciole.lquantizer.network.grids import floats_of
 from luciole.schema.enums import ActivationFunctionType
 

@@ -14,11 +14,10 @@ from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTMLayer
 from luciole.ir.quant import Quant
 from luciole.ir.quantization import Affine
-from luciole.ir.text.common import one_line
 from luciole.lquantizer.assignment.schemes import Scheme
 from luciole.lquantizer.network.recurrent import obstacle_of_layer
 from luciole.lquantizer.network.told_apart import takes_infinity
-from luciole.lquantizer.report import LONGEST_NAME
+from luciole.lquantizer.report import shown
 from luciole.lquantizer.rewrite.integers import runs
 
 
@@ -64,7 +63,7 @@ def float_operators(graph: Graph, why: Mapping[Op, str]) -> list[str]:
     reason.
     """
     return [
-        f"{op.kind} {one_line(op.name)[:LONGEST_NAME]!r}: {why.get(op, _UNKNOWN_RANGE)}"
+        f"{op.kind} {shown(op.name)!r}: {why.get(op, _UNKNOWN_RANGE)}"
         for op in graph.ops
         if not isinstance(op, Quantize | Dequantize) and not has_levels(op) and _computes_floats(op)
     ]

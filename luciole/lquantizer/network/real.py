@@ -22,7 +22,7 @@ from luciole.ir.quantization import is_affine
 from luciole.ir.text.common import one_line
 from luciole.kernels.core import evaluation
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.report import LONGEST_NAME
+from luciole.lquantizer.report import shown
 from luciole.lquantizer.rewrite.integers import weight_slot
 
 
@@ -50,14 +50,14 @@ def check_float(model: Model, role: str = "model") -> None:
 def _causes(model: Model) -> Iterator[str]:
     begin = "begin with the float network"
     for op in all_ops(model.graphs):
-        name = f"{op.kind} {one_line(op.name)[:LONGEST_NAME]!r}"
+        name = f"{op.kind} {shown(op.name)!r}"
         if has_levels(op) or isinstance(op, BCQGather | LevelsDecode):
             yield f"{name} has learned levels: {begin}"
         if isinstance(op, MinifloatRound | MinifloatDecode):
             yield f"{name} is of minifloats: {begin}"
     for value in (v for graph in model.graphs for v in (*graph.inputs, *graph.values)):
         if _is_integer(value):
-            name = one_line(value.name)[:LONGEST_NAME]
+            name = shown(value.name)
             advice = f"{begin}, or with what luciole quantize --simulate makes of this one"
             yield f"tensor {name!r} is {value.dtype.name}: {advice}"
 

@@ -12,12 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from luciole.interpreter import Interpreter
-from luciole.interpreter.records import (
-    Records,
-    Track,
-    batch_size,
-    untracked,
-)
+from luciole.interpreter.records import Records, Track, batch_size, untracked
 from luciole.ir import Graph, Model, Op
 from luciole.ir.analysis.floats import is_float
 from luciole.ir.analysis.weights import has_weights

@@ -10,11 +10,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from luciole.interpreter import Interpreter
-from luciole.interpreter.records import (
-    Progress,
-    Records,
-    Track,
-)
+from luciole.interpreter.records import Progress, Records, Track
 from luciole.ir import Array, Graph, Model, Op, TensorType, Value
 from luciole.ir.analysis.constancy import constant_bytes
 from luciole.ir.analysis.weights import has_weights

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from luciole.interpreter.records import (
-    Records,
-    Track,
-    check_records,
-    digests,
-    untracked,
-)
+from luciole.interpreter.records import Records, Track, check_records, digests, untracked
 from luciole.ir import Graph, Model, Op
 from luciole.ir.equalization import forget_missing
 from luciole.ir.names import short_names

@@ -31,7 +31,6 @@ from luciole.ir.ops.transpose_conv import TransposeConv
 from luciole.ir.passes.cleaning.remove_dead import remove_dead, remove_dead_buffers
 from luciole.ir.quantization import Affine, note_range, noted_range
 from luciole.ir.rewriting.moved import rescale_moved
-from luciole.ir.text.common import one_line
 from luciole.ir.value import Use
 from luciole.ir.verify import wrong_operand_types
 from luciole.lquantizer.assignment.format_of import word_of
@@ -52,7 +51,7 @@ from luciole.lquantizer.network.one_grids import OneGrids, constants_of, tensors
 from luciole.lquantizer.network.poles import reason_of
 from luciole.lquantizer.network.real import real_network
 from luciole.lquantizer.network.result import Result
-from luciole.lquantizer.report import LayerReport, Report
+from luciole.lquantizer.report import LayerReport, Report, shown
 from luciole.lquantizer.rewrite.integers import slot_of, weight_slot
 
 _LAYERS = (Conv2D, DepthwiseConv2D, TransposeConv, FullyConnected)
@@ -63,7 +62,6 @@ _BY_CHANNEL: dict[type[Op], tuple[str, ...]] = {
     RmsNorm: ("gamma",),
 }
 """Constants with one number for each channel."""
-_SHOWN = 48
 
 
 def quantize_one(
@@ -96,7 +94,7 @@ def _at_poles(graph: Graph) -> Iterator[str]:
     for op in graph.ops:
         pole = refused_pole(op)
         if pole is not None:
-            name = one_line(op.name)[:_SHOWN]
+            name = shown(op.name)
             yield f"{op.kind} {name!r} fails on some records: {reason_of(pole)}"
 
 
@@ -107,7 +105,7 @@ def float_network(model: Model) -> Model:
     work = real_network(model)
     for value in work.graph.values:
         if value.is_constant and is_float(value) and value.data is None:
-            raise QuantizeError(f"constant {one_line(value.name)[:_SHOWN]!r} is sparse")
+            raise QuantizeError(f"constant {shown(value.name)!r} is sparse")
     for op in work.graph.ops:
         if op.stateful:
             raise QuantizeError(f"{op}: ONE's numbers are not of operators with a state")
@@ -179,7 +177,7 @@ def _float_weights(graph: Graph) -> Iterator[tuple[Use, Value]]:
 def _check_finite(value: Value) -> None:
     """Refuse a constant that no integers stand for."""
     if value.data is not None and not np.isfinite(value.data).all():
-        name = one_line(value.name)[:_SHOWN]
+        name = shown(value.name)
         raise QuantizeError(f"constant {name!r} holds NaN or infinity: no integers stand for it")
 
 

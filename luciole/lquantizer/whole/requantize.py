@@ -22,10 +22,9 @@ from luciole.ir.ops.quantize import Dequantize, Quantize, version_of_dequantize
 from luciole.ir.passes.cleaning.remove_dead import remove_dead, remove_dead_buffers
 from luciole.ir.passes.fuse_quantization import raise_version
 from luciole.ir.quantization import Affine, affine_of
-from luciole.ir.text.common import one_line
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.network.result import Result
-from luciole.lquantizer.report import LONGEST_NAME, Report
+from luciole.lquantizer.report import Report, shown
 from luciole.lquantizer.rewrite.integers import runs, slot_of, weight_codes, weight_slot
 
 _SOURCES = {"uint8": TensorType.INT8, "int8": TensorType.UINT8}
@@ -64,12 +63,12 @@ def _warnings(target: TensorType, changes: list[_Change]) -> list[str]:
     rounded = [name for change in changes for name in change.rounded]
     if rounded:
         form = "one scale for each layer" if target == TensorType.UINT8 else "the zero point 0"
-        first = one_line(rounded[0])[:LONGEST_NAME]
+        first = shown(rounded[0])
         layers = f"weights of {len(rounded)} layers, the first {first!r}, were rounded again"
         warnings.append(f"{layers}: {target.name} wants {form}")
     stay = [op for c in changes for op, dtype in c.types.items() if dtype != target]
     warnings += [
-        f"{op.kind} {one_line(op.name)[:LONGEST_NAME]!r} has no kernel on {target.name}: "
+        f"{op.kind} {shown(op.name)!r} has no kernel on {target.name}: "
         "it stays between two QUANTIZE"
         for op in stay
     ]
