@@ -1,6 +1,7 @@
 """Name what can go wrong while a model is quantized."""
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -33,3 +34,11 @@ def check_seed(seed: int) -> None:
     """Refuse a seed that no generator takes."""
     if seed < 0:
         raise OptionsError(f"seed is {seed}: 0 and more are possible")
+
+
+def check_at_least(options: object, least: int, names: Iterable[str]) -> None:
+    """Refuse fields of options that are given, and lower than they may be."""
+    for name in names:
+        number = getattr(options, name)
+        if number is not None and number < least:
+            raise QuantizeError(f"{name} is {number}: at least {least} is needed")

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from luciole.ir.errors import missing_extra
-from luciole.lquantizer.errors import QuantizeError, check_drop
+from luciole.lquantizer.errors import QuantizeError, check_at_least, check_drop
 from luciole.lquantizer.search.device import Device, read_device
 from luciole.lquantizer.search.finishing import FIT, Finish
 from luciole.lquantizer.search.goal import Budget, Goal
@@ -62,17 +62,14 @@ class SearchOptions:
         object.__setattr__(self, "options", read_options(self.options))
         words = read_options(self.fixed.values())
         object.__setattr__(self, "fixed", dict(zip(self.fixed, words, strict=True)))
-        for name in ("evaluations", "files", "calibration", "judges", "few", "workers"):
-            number = getattr(self, name)
-            if number is not None and number < 1:
-                raise QuantizeError(f"{name} is {number}: at least 1 is needed")
+        names = ("evaluations", "files", "calibration", "judges", "few", "workers")
+        check_at_least(self, 1, names)
         for name in ("minutes", "max_size", "max_us"):
             number = getattr(self, name)
             if number is not None and not number > 0:
                 raise QuantizeError(f"{name} is {number}: more than 0 is needed")
         check_drop(self.target_drop)
-        if self.seed < 0:
-            raise QuantizeError(f"seed is {self.seed}: at least 0 is needed")
+        check_at_least(self, 0, ["seed"])
         assert self.goal is not None, "objectives are checked when a goal is made"
         if self.finishing.epochs and find_spec("tensorflow") is None:
             raise missing_extra(f"finish {self.finish!r}: this needs TensorFlow", "tensorflow")

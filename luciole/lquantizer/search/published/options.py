@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from luciole.ir.errors import missing_extra
 from luciole.lquantizer.assignment.schemes import Granularity
-from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.errors import QuantizeError, check_at_least
 from luciole.lquantizer.search.published.evolution import OFFSPRING, PARENTS
 from luciole.lquantizer.training.uniform_settings import Folding
 
@@ -58,10 +58,10 @@ class SeedOptions:
 
     def __post_init__(self) -> None:
         """Refuse unknown words, numbers out of their range, and to begin without TensorFlow."""
-        for name, least in (("parents", 2), ("generations", 0), ("seed", 0)):
-            _at_least(self, name, least)
-        for name in ("offspring", "partial", "final", "calibration", "judges", "files", "workers"):
-            _at_least(self, name, 1)
+        check_at_least(self, 2, ["parents"])
+        check_at_least(self, 0, ["generations", "seed"])
+        names = ("offspring", "partial", "final", "calibration", "judges", "files", "workers")
+        check_at_least(self, 1, names)
         for name, kinds in (("folding", get_args(Folding)), ("granularity", get_args(Granularity))):
             word = getattr(self, name)
             if word not in kinds:
@@ -74,9 +74,3 @@ class SeedOptions:
         names = ("parents", "offspring", "partial", "final", "folding", "granularity", "inputs")
         rest = ("tied", "mirror", "seed", "labelled_output")
         return {**{n: getattr(self, n) for n in (*names, *rest)}, "fixed": dict(self.fixed)}
-
-
-def _at_least(options: SeedOptions, name: str, least: int) -> None:
-    number = getattr(options, name)
-    if number < least:
-        raise QuantizeError(f"{name} is {number}: at least {least} is needed")
