@@ -50,6 +50,15 @@ class Rows:
         """The rows of each group, be it one: [groups, r, n]."""
         return self.values if self.values.ndim > 2 else self.values[None]
 
+    def moments(self, outputs: int) -> Array:
+        """Compute the second moments of what each output's weights meet, around its mean, which the
+        bias takes up: [o, n, n].
+        """
+        rows = self.by_group
+        centred = rows - rows.mean(1, keepdims=True)
+        moments = centred.transpose(0, 2, 1) @ centred / np.float32(rows.shape[1])
+        return np.repeat(moments, outputs // len(moments), axis=0)
+
     @classmethod
     def joined(cls, parts: Sequence[Rows]) -> Rows:
         """Join rows, with their masks where there are some."""

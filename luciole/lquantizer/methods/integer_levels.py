@@ -70,23 +70,12 @@ def _whole(coded: Coded, weights: Array) -> tuple[StoredLevels, Scales]:
 
 def _shared(problem: LayerProblem, part: Part | None, bits: int) -> tuple[StoredLevels, Scales]:
     """Learn one basis for all outputs, and a scale for each."""
-    stored = fit_stored(problem.weights, _moments(problem, part), bits, problem.seed)
+    moments = None if part is None else problem.rows.moments(len(problem.weights))
+    stored = fit_stored(problem.weights, moments, bits, problem.seed)
     assert stored.scales is not None, "outputs of few weights share a basis"
     step = max(float(np.abs(stored.basis).sum()) / MOST, float(np.finfo(np.float32).tiny))
     basis = np.rint(stored.basis / step).astype(np.int8)
     return StoredLevels(stored.codes, basis), (stored.scales * step).astype(np.float32)
-
-
-def _moments(problem: LayerProblem, part: Part | None) -> Array | None:
-    """Compute the second moments of what each output's weights meet, around its mean, which the
-    bias takes up: [o, n, n].
-    """
-    if part is None:
-        return None
-    rows = problem.rows.by_group
-    centred = rows - rows.mean(1, keepdims=True)
-    h = centred.transpose(0, 2, 1) @ centred / np.float32(rows.shape[1])
-    return np.repeat(h, len(problem.weights) // len(h), axis=0)
 
 
 def _bias(problem: LayerProblem, part: Part | None, values: Array) -> Array:

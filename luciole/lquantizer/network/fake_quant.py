@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from luciole.ir import Array, Graph, Model, Op, TensorType, Value
+from luciole.ir import Array, Graph, Model, TensorType, Value
 from luciole.ir.dtypes import integer_range
 from luciole.ir.ops.fake_quant import FakeQuant, limits
-from luciole.ir.ops.quantize import Dequantize, Quantize
+from luciole.ir.ops.quantize import Dequantize
 from luciole.ir.passes.cleaning.remove_dead import remove_dead
 from luciole.ir.quantization import Affine, affine_of
 from luciole.kernels.fake_quant import fake_quant
@@ -20,6 +20,7 @@ from luciole.lquantizer.assignment.layer_format import LayerFormat
 from luciole.lquantizer.assignment.schemes import SCHEMES
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.formats.affine import of_range
+from luciole.lquantizer.network.real import in_front, take_out
 
 _BYTE = 8
 
@@ -49,7 +50,7 @@ class _Rounding:
     @property
     def value(self) -> Value:
         """The tensor, or constant of integers, that is rounded."""
-        value = self.op.inputs if isinstance(self.op, FakeQuant) else _in_front(self.op)
+        value = self.op.inputs if isinstance(self.op, FakeQuant) else _source(self.op)
         assert value is not None, "something is rounded"
         return value
 
@@ -136,7 +137,7 @@ def of_tensors(graph: Graph, dtype: TensorType) -> dict[Value, Affine]:
         if not one.value.is_constant:
             value = one.value
             affines[value] = one.grid(dtype)
-            _take_out(one.op.output, value)
+            take_out(one.op.output, value)
     remove_dead(graph)
     return affines
 
@@ -165,27 +166,15 @@ def _roundings(graph: Graph) -> Iterator[_Rounding]:
     for op in list(graph.ops):
         if isinstance(op, FakeQuant):
             yield _Rounding(op)
-        elif isinstance(op, Dequantize) and _in_front(op) is not None:
+        elif isinstance(op, Dequantize) and _source(op) is not None:
             affine = affine_of(op.input)
             if affine is not None:
                 yield _Rounding(op, affine)
 
 
-def _in_front(op: Dequantize) -> Value | None:
+def _source(op: Dequantize) -> Value | None:
     """Return the tensor that a pair rounds, or a constant of integers, None for other tensors."""
-    if op.input.is_constant:
-        return op.input
-    maker: Op | None = None if op.input.producer is None else op.input.producer.op
-    rounds = isinstance(maker, Quantize) and maker.input.dtype == op.output.dtype
-    return maker.input if isinstance(maker, Quantize) and rounds else None
-
-
-def _take_out(rounded: Value, value: Value) -> None:
-    """Replace the rounded numbers of a tensor by its own for all readers."""
-    is_output, name = rounded.is_output, rounded.name
-    rounded.replace_with(value)
-    if is_output and not value.is_input:
-        rounded.name, value.name = value.name, name
+    return op.input if op.input.is_constant else in_front(op)
 
 
 def _between(op: FakeQuant, dtype: TensorType) -> Affine:

@@ -68,7 +68,7 @@ def _is_integer(value: Value) -> bool:
     if not computed or not is_affine(value) or value.dtype == TensorType.FLOAT32:
         return False
     between = isinstance(value.producer.op, Quantize) if value.producer is not None else False
-    return not between or value.is_output or any(_in_front(u.op) is None for u in value.users)
+    return not between or value.is_output or any(in_front(u.op) is None for u in value.users)
 
 
 def check_weights(op: Op) -> None:
@@ -119,23 +119,23 @@ def take_out_pairs(graph: Graph) -> int:
     """Take out pairs of a QUANTIZE and a DEQUANTIZE, so that readers get the tensor in front of
     them; returns the number of pairs.
     """
-    pairs = list(filter(None, map(_in_front, list(graph.ops))))
-    for dequantize, value in pairs:
-        output = dequantize.output
-        name, is_output = output.name, output.is_output
-        output.replace_with(value)
-        if is_output and not value.is_input:
-            output.name, value.name = value.name, name
+    pairs = [(op.results[0], value) for op in graph.ops if (value := in_front(op)) is not None]
+    for rounded, value in pairs:
+        take_out(rounded, value)
     remove_dead(graph)
     return len(pairs)
 
 
-def _in_front(op: Op) -> tuple[Dequantize, Value] | None:
-    """Return a DEQUANTIZE and the operand of the QUANTIZE in front of it, None where there is
-    none.
-    """
+def in_front(op: Op) -> Value | None:
+    """Return the operand of the QUANTIZE in front of a DEQUANTIZE, None where there is none."""
     maker = op.input.producer if isinstance(op, Dequantize) else None
-    if maker is None or not isinstance(maker.op, Quantize) or not isinstance(op, Dequantize):
-        return None
-    value = maker.op.input
-    return (op, value) if value.dtype == op.output.dtype else None
+    value = maker.op.input if maker is not None and isinstance(maker.op, Quantize) else None
+    return value if value is not None and value.dtype == op.results[0].dtype else None
+
+
+def take_out(rounded: Value, value: Value) -> None:
+    """Replace the rounded numbers of a tensor by its own for all readers."""
+    is_output, name = rounded.is_output, rounded.name
+    rounded.replace_with(value)
+    if is_output and not value.is_input:
+        rounded.name, value.name = value.name, name

@@ -15,7 +15,7 @@ from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.lquantizer.assignment.layer_format import Levels
 from luciole.lquantizer.calibration.front import Front
-from luciole.lquantizer.calibration.rows import Sampling, bias_of, groups_of
+from luciole.lquantizer.calibration.rows import Rows, Sampling, bias_of, groups_of
 from luciole.lquantizer.calibration.watch import watched
 from luciole.lquantizer.formats.stored_levels import FEW, fit_stored
 from luciole.lquantizer.network.layers import Stored
@@ -42,13 +42,13 @@ def _learn(
     data = stored.weights.contents
     rows = np.moveaxis(data, stored.axis, 0).reshape(data.shape[stored.axis], -1)
     inputs = _seen(prepared, stored.ops, rows.shape, records, seed)
-    levels = fit_stored(
-        rows, None if inputs is None else _moments(inputs, len(rows)), stored.bits, seed
-    )
+    moments = None if inputs is None else inputs.moments(len(rows)).astype(np.float64)
+    levels = fit_stored(rows, moments, stored.bits, seed)
     error = levels.values() - rows
     result = read_stored(prepared.work.graph, stored.uses, stored.weights, levels, stored.axis)
     if inputs is not None:
-        means = np.repeat(inputs.mean(1), len(rows) // len(inputs), axis=0)
+        means = inputs.by_group.mean(1)
+        means = np.repeat(means, len(rows) // len(means), axis=0)
         _shift_bias(prepared, stored.ops[0], -(error * means).sum(1))
     assert result.producer is not None, "an operator reads the codes"
     decoder, mse = result.producer.op, float(np.mean(error**2))
@@ -68,7 +68,7 @@ def _learn(
 
 def _seen(
     prepared: Preparation, ops: Sequence[Op], shape: tuple[int, ...], records: Records, seed: int
-) -> Array | None:
+) -> Rows | None:
     """Take the rows [groups, r, n] that a layer of several groups meets, None for other layers."""
     op = ops[0]
     if len(ops) > 1 or shape[1] > FEW or not isinstance(op, DepthwiseConv2D | Conv2D):
@@ -77,14 +77,7 @@ def _seen(
         return None
     sampling = Sampling.of(prepared.count, seed, op)
     front = Front(prepared.work, records, prepared.batch)
-    return Sampled.of(front, [op], sampling, masked=False).rows.by_group
-
-
-def _moments(inputs: Array, outputs: int) -> Array:
-    """Compute the second moments [o, n, n] of each output's rows."""
-    centred = inputs - inputs.mean(1, keepdims=True)
-    moments = np.matmul(centred.transpose(0, 2, 1), centred) / np.float32(inputs.shape[1])
-    return np.repeat(moments.astype(np.float64), outputs // len(inputs), axis=0)
+    return Sampled.of(front, [op], sampling, masked=False).rows
 
 
 def _shift_bias(prepared: Preparation, op: Op, shift: Array) -> None:
