@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from luciole.compiler.variables import variables_of
+from luciole.compiler.variables import Variables, variables_of
 from luciole.interpreter.microscaling import InBlocks
 from luciole.interpreter.settle import Settled, settle
 from luciole.ir import Array, Graph, GraphError, LucioleError, Op, UnsupportedError, Value
@@ -15,7 +15,6 @@ from luciole.ir.dtypes import NUMPY
 from luciole.ir.ops.rnn import RNN, UnidirectionalSequenceRNN
 from luciole.ir.ops.svdf import SVDF
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTMLayer
-from luciole.ir.ops.variables import AssignVariable, ReadVariable, VarHandle
 from luciole.ir.quantization import zero_code
 from luciole.ir.value import element_count
 from luciole.kernels.portable.calls import (
@@ -81,8 +80,9 @@ def lower(graph: Graph, vectors: Vectors = SCALAR, *, packs_weights: bool = True
             raise UnsupportedError(open_)
     hosts = _hosts(settled.ops)
     variables = variables_of(settled, MEMORY_LIMIT)
-    graphs = _Graphs(vectors, packs_weights)
-    calls, refused = _calls_of(settled, graphs.context(settled, variables.by_handle))
+    graphs = _Graphs(variables, vectors, packs_weights)
+    by_handle = variables.by_handle(settled.ops)
+    calls, refused = _calls_of(settled, graphs.context(settled, by_handle))
     if refused:
         kinds = [op.kind for op in refused]
         listed = ", ".join(f"{kind} ({kinds.count(kind)}x)" for kind in dict.fromkeys(kinds))
@@ -102,9 +102,10 @@ def lower(graph: Graph, vectors: Vectors = SCALAR, *, packs_weights: bool = True
 @dataclass
 class _Graphs:
     """Graphs that operators call, made calls of in the place of these; ``constants`` are all of
-    theirs.
+    theirs, ``named`` the variables that all graphs share.
     """
 
+    named: Variables
     vectors: Vectors = SCALAR
     packs_weights: bool = True
     constants: dict[Value, Array] = field(default_factory=dict)
@@ -124,7 +125,8 @@ class _Graphs:
             if why := _odd_operand(op) or _state_in(op):
                 raise UnsupportedError(f"graph {graph.name!r}: {why}")
         self.constants |= settled.constants
-        calls, refused = _calls_of(settled, self.context(settled, {}))
+        by_handle = self.named.by_handle(settled.ops, is_called=True)
+        calls, refused = _calls_of(settled, self.context(settled, by_handle))
         if refused:
             raise UnsupportedError(f"graph {graph.name!r}: {next(iter(refused.values()))}")
         own = dict(zip(settled.graph.inputs, operands, strict=True))
@@ -134,9 +136,8 @@ class _Graphs:
 
 
 def _state_in(op: Op) -> str:
-    """Explain that a called operator has a state; empty for none."""
-    has_state = isinstance(op, VarHandle | ReadVariable | AssignVariable)
-    has_state |= any(value is not None and value.is_variable for value in op.operands)
+    """Explain that a called operator has a state without a name; empty for none."""
+    has_state = any(value is not None and value.is_variable for value in op.operands)
     return f"{op} has a state, which C forms have in the main graph alone" if has_state else ""
 
 
@@ -159,8 +160,9 @@ def refusals(graph: Graph) -> dict[Op, str]:
     settled = _settled(graph)
     odd = {op: why for op in settled.ops if (why := _odd_operand(op))}
     rest = replace(settled, ops=[op for op in settled.ops if op not in odd])
-    by_handle = variables_of(settled, MEMORY_LIMIT).by_handle
-    _, refused = _calls_of(rest, _Graphs().context(settled, by_handle))
+    variables = variables_of(settled, MEMORY_LIMIT)
+    context = _Graphs(variables).context(settled, variables.by_handle(settled.ops))
+    _, refused = _calls_of(rest, context)
     return {op: (odd | refused)[op] for op in settled.ops if op in odd or op in refused}
 
 

@@ -4,7 +4,7 @@ what CALL_ONCE sets them to.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from luciole.interpreter.settle import Settled, settle
 from luciole.ir import Array, Graph, Op, UnsupportedError, Value
 from luciole.ir.dtypes import NUMPY
-from luciole.ir.ops.control_flow import CallOnce
+from luciole.ir.ops.control_flow import CallOnce, If, StablehloCase, While
 from luciole.ir.ops.variables import AssignVariable, ReadVariable, VarHandle
 
 Key = tuple[str, str]
@@ -21,34 +21,47 @@ Key = tuple[str, str]
 
 @dataclass
 class Variables:
-    """Tensors that stand for variables: by the handles that operators name them by, and what they
-    hold before the first run.
+    """Tensors that stand for variables, and what they hold before the first run; ``first`` is what
+    CALL_ONCE sets.
     """
 
-    by_handle: dict[Value, Value] = field(default_factory=dict)
+    first: Mapping[Key, Array] = field(default_factory=dict)
+    states: dict[Key, Value] = field(default_factory=dict)
     begins: dict[Value, Array] = field(default_factory=dict)
+
+    def by_handle(self, ops: Sequence[Op], *, is_called: bool = False) -> dict[Value, Value]:
+        """Find the variables of a graph's operators, by the handles that these name them by. One
+        that ``is_called`` uses those that CALL_ONCE sets.
+
+        Raises UnsupportedError for those whose type or shape changes, and for those that are read
+        before anything was assigned.
+        """
+        keys = dict(_keys(ops))
+        for handle, content, is_read in _contents(ops):
+            key = keys.get(handle)
+            if key is None:
+                raise UnsupportedError(f"{handle.name!r} is no variable that the same graph names")
+            if is_called and key not in self.first:
+                raise UnsupportedError(f"variable {key[1]!r} has no value that CALL_ONCE sets")
+            if key not in self.states:
+                self._begin(key, content, is_read)
+            state = self.states[key]
+            if (state.dtype, state.dims) != (content.dtype, content.dims):
+                raise UnsupportedError(f"variable {key[1]!r} changes its type or shape")
+        return {handle: self.states[key] for handle, key in keys.items() if key in self.states}
+
+    def _begin(self, key: Key, content: Value, is_read: bool) -> None:
+        begun = self.first.get(key)
+        self.states[key] = state = _state(key, content, begun, is_read)
+        zeros = np.zeros(content.dims, NUMPY[content.dtype])
+        self.begins[state] = zeros if begun is None else begun
 
 
 def variables_of(settled: Settled, memory_limit: int) -> Variables:
-    """Find the variables of a settled graph. Raises UnsupportedError for those whose type or shape
-    changes, and for those that are read before anything was assigned.
+    """Find the first contents of a settled graph's variables. Raises UnsupportedError where
+    CALL_ONCE does more than set them.
     """
-    keys = dict(_keys(settled.ops))
-    first = dict(_assigned_once(settled.ops, memory_limit))
-    variables, states = Variables(), dict[Key, Value]()
-    for handle, content, is_read in _contents(settled.ops):
-        key = keys.get(handle)
-        if key is None:
-            raise UnsupportedError(f"{handle.name!r} is no variable that the same graph names")
-        if key not in states:
-            states[key] = _state(key, content, first.get(key), is_read)
-            begun = first.get(key)
-            zeros = np.zeros(content.dims, NUMPY[content.dtype])
-            variables.begins[states[key]] = zeros if begun is None else begun
-        if (states[key].dtype, states[key].dims) != (content.dtype, content.dims):
-            raise UnsupportedError(f"variable {key[1]!r} changes its type or shape")
-    variables.by_handle = {handle: states[key] for handle, key in keys.items() if key in states}
-    return variables
+    return Variables(dict(_assigned_once(settled.ops, memory_limit)))
 
 
 def _keys(ops: Sequence[Op]) -> Iterator[tuple[Value, Key]]:
@@ -79,7 +92,7 @@ def _assigned_once(ops: Sequence[Op], memory_limit: int) -> Iterator[tuple[Key, 
     """Yield the variables that the graphs of CALL_ONCE set, and their contents."""
     touched = False
     for op in ops:
-        touched |= isinstance(op, ReadVariable | AssignVariable)
+        touched |= isinstance(op, ReadVariable | AssignVariable | If | While | StablehloCase)
         if isinstance(op, CallOnce):
             if touched:
                 raise UnsupportedError(f"{op} comes behind operators on variables")
