@@ -1,12 +1,14 @@
 """LQ_CONV_2D against LiteRT's full integer CONV_2D (XNNPACK) on one thread: prints a ratio table.
 
-    python3 -m benchmarks.lq_conv_2d [--rounds N]
+    python3 -m benchmarks.lq_conv_2d [--rounds N] [--even]
 
 Needs tensorflow, which makes the peer's models. Medians of interleaved calls of both interpreters'
 ``invoke``, on a model of one layer and on a stack of DEPTH equal ones, as in a network, where the
 call from Python hardly counts; both are given per layer. Results are float32 on our side and int8
 on the peer's. LQ bases are powers of two, as learned ones nearly are: where codes do not rise with
 their levels (3 bits and more), quantizing the input takes two to three times as long.
+With ``--even`` weights have evenly spaced levels, too: such layers are multiplied as bytes from 3
+bits on.
 
 What a processor without AVX-512 runs is measured on one that has it by naming what kernels may use:
 
@@ -74,23 +76,25 @@ class Layer:
 LAYERS = (Layer(16, 32, 3), Layer(8, 64, 3), Layer(12, 64, 1))
 
 
-def lq_model(layer: Layer, bits: int, depth: int) -> Model:
+def lq_model(layer: Layer, bits: int, depth: int, even: bool) -> Model:
     """Layers with as many bits for inputs as for weights, random signs."""
     model = Model()
     graph = model.add_graph(Graph("main"))
     value = graph.add_input("x", layer.input_shape)
     for place in range(depth):
-        value = add_layer(graph, value, layer, bits, place)
+        value = add_layer(graph, value, layer, bits, place, even)
     graph.outputs = [value]
     return model
 
 
-def add_layer(graph: Graph, x: Value, layer: Layer, bits: int, place: int) -> Value:
+def add_layer(graph: Graph, x: Value, layer: Layer, bits: int, place: int, even: bool) -> Value:
     """One more layer behind ``x``; gives its result."""
     rng = np.random.default_rng(place)
     n = layer.kernel**2 * layer.channels
     shape = (layer.channels, bits, layer.kernel, layer.kernel, layer.channels)
     scales = rng.uniform(0.5, 1.5, (layer.channels, bits)) / np.sqrt(n)
+    if even:
+        scales = scales[:, :1] * 2.0 ** (np.arange(bits) - bits / 2)
     constants = {
         "input_scales": (0.4 * 2.0 ** np.arange(bits)).astype(np.float32),
         "weights_scales": scales.astype(np.float32),
@@ -107,10 +111,10 @@ def add_layer(graph: Graph, x: Value, layer: Layer, bits: int, place: int) -> Va
     return op.results[0]
 
 
-def lq_call(layer: Layer, bits: int, depth: int) -> Call:
+def lq_call(layer: Layer, bits: int, depth: int, even: bool) -> Call:
     """luciole's ``invoke`` of a stack."""
     x = np.random.default_rng(1).normal(size=layer.input_shape).astype(np.float32)
-    interpreter = Interpreter(lq_model(layer, bits, depth))
+    interpreter = Interpreter(lq_model(layer, bits, depth, even))
     interpreter.allocate_tensors()
     interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
     return interpreter.invoke
@@ -149,13 +153,15 @@ def peer_call(layer: Layer, depth: int) -> Call:
     return invoke
 
 
-def measured(layer: Layer, rounds: int) -> Iterator[tuple[int, list[float], list[float]]]:
+def measured(
+    layer: Layer, rounds: int, even: bool
+) -> Iterator[tuple[int, list[float], list[float]]]:
     """For each width: its number of bits, LiteRT's and luciole's time per layer in us, alone and in
     a stack.
     """
     depths = (1, DEPTH)
     calls = [peer_call(layer, depth) for depth in depths]
-    calls += [lq_call(layer, bits, depth) for bits in WIDTHS for depth in depths]
+    calls += [lq_call(layer, bits, depth, even) for bits in WIDTHS for depth in depths]
     alone, stacked = np.array(interleaved_medians(calls, rounds)).reshape(-1, 2).T
     times = np.stack([alone, stacked / DEPTH], 1).tolist()
     for bits, ours in zip(WIDTHS, times[1:], strict=True):
@@ -166,7 +172,8 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=300, help="calls of each (default 300)")
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--even", action="store_true", help="evenly spaced levels of weights")
+    arguments = parser.parse_args()
     counted = limits.counted_per_us()
     print(f"us per layer | | alone | | | in a stack of {DEPTH} | | | bound | |")
     print(
@@ -174,7 +181,7 @@ def main() -> None:
     )
     print("---|---|---|---|---|---|---|---|---|---|")
     for layer in LAYERS:
-        for bits, peer, ours in measured(layer, rounds):
+        for bits, peer, ours in measured(layer, arguments.rounds, arguments.even):
             pairs = zip(peer, ours, strict=True)
             cells = " | ".join(f"{p:.2f} | {t:.2f} | {p / t:.2f}x" for p, t in pairs)
             bound = layer.products * bits**2 / counted

@@ -20,6 +20,7 @@ from luciole.interpreter.records import (
     batch_size,
     outputs_of,
     run_records,
+    threads_for,
 )
 from luciole.ir import Array, Graph, Model, Value
 from luciole.ir.errors import ChoiceError
@@ -50,7 +51,7 @@ class _Subject:
     @classmethod
     def begin(cls, model: Model, records: Records) -> _Subject:
         """Run a batch of each size, so that nothing is compiled later."""
-        interpreter = Interpreter(model)
+        interpreter = Interpreter(model, num_threads=threads_for(model, records))
         size = batch_size(interpreter, records)
         first = {n: a[: size + len(a) % size] for n, a in records.items()}
         return cls(interpreter, records, size, outputs_of(interpreter, first, batch=size))

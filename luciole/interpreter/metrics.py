@@ -70,22 +70,23 @@ class ErrorSums:
         """Count a batch of each: [records, elements]. They are compared in float64."""
         if not reference.size:
             return
-        error = np.abs(reference - other)
-        squares = np.square(error)
+        error = np.subtract(reference, other)
+        np.abs(error, out=error)
+        squares, sums = _products(error, error), error.sum(1)
         self.records += len(error)
         self.elements += error.size
-        self._absolute += float(error.sum())
+        self._absolute += float(sums.sum())
         self._square += float(squares.sum())
-        with np.errstate(divide="ignore", invalid="ignore"):
-            self._percent += float((error / np.abs(reference)).sum())
-        self._reference += float(np.square(reference).sum())
-        self._other += float(np.square(other).sum())
-        self._product += float((reference * other).sum())
+        self._reference += float(_products(reference, reference).sum())
+        self._other += float(_products(other, other).sum())
+        self._product += float(_products(reference, other).sum())
         peaks = error.max(1)
         self._largest = float(np.maximum(self._largest, peaks.max()))
         self._peaks += float((peaks / (np.ptp(reference, axis=1) + EPSILON)).sum())
-        self._widen("mse", squares.mean(1))
-        self._widen("tae", error.sum(1))
+        self._widen("mse", squares / error.shape[1])
+        self._widen("tae", sums)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            self._percent += float(np.divide(error, np.abs(reference), out=error).sum())
 
     def _widen(self, name: str, values: Floats) -> None:
         old = self._by_record.get(name, Range(np.inf, -np.inf))
@@ -127,6 +128,11 @@ class ErrorSums:
             return 1.0
         norms = (self._reference * self._other) ** 0.5
         return _finite(self._product / norms) if norms else None
+
+
+def _products(a: Floats, b: Floats) -> Floats:
+    """Add up each record's products of elements [records, elements], without an array of them."""
+    return np.asarray(np.einsum("ij,ij->i", a, b))
 
 
 def top_k_match(reference: Floats, other: Floats, k: int) -> Floats:

@@ -15,9 +15,11 @@ from luciole.interpreter.errors import InputError
 from luciole.interpreter.interpreter import Interpreter
 from luciole.interpreter.samples import Samples, Selection, file_of
 from luciole.ir import Array, Graph, LucioleError, Model, Value
+from luciole.ir.analysis.figures import macs
 from luciole.ir.names import by_own_names
 from luciole.ir.strings import OBJECTS
 from luciole.ir.value import compatible, has_batch_axis, shape_text
+from luciole.kernels.jit.together import cores
 
 Records = Mapping[str, Samples]
 """One array per input name, or samples that are read in parts; the first axis counts records. A
@@ -43,6 +45,15 @@ def untracked(what: str, total: int) -> Progress:
 
 BATCH = 64
 _TOLERANCE = 1e-4
+
+
+LEAST_PRODUCTS = 4_000_000_000
+"""Products of all records, some 0.1 s of float work, from which on threads pay for what it costs to
+share steps among them.
+"""
+
+MOST_SHARING = 8
+"""Threads at the most: steps of microseconds are not shared by more."""
 
 
 class Runs(Protocol):
@@ -129,6 +140,15 @@ def check_records(graph: Graph, records: Records) -> int:
                 f"a record of {name!r} is {shape_text(own)}, the data has {shape_text(other)}"
             )
     return counts.pop()
+
+
+def threads_for(model: Model, records: Records) -> int:
+    """Return how many threads should run a model over records: as many as there are cores where
+    that is long work. Results are the same.
+    """
+    count = len(next(iter(records.values()), ()))
+    products = count * sum(macs(op) or 0 for op in model.graph.ops)
+    return min(cores(), MOST_SHARING) if products >= LEAST_PRODUCTS else 1
 
 
 def run_records(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import luciole
-from luciole.interpreter import InputError, Interpreter
+from luciole.interpreter import InputError, Interpreter, evaluation, records
 from luciole.interpreter.records import (
     BATCH,
     batch_size,
@@ -16,6 +16,8 @@ from luciole.interpreter.records import (
     check_records,
     outputs_of,
     run_records,
+    threads_for,
+    untracked,
 )
 from luciole.ir import Array, Graph, Model, Shape, TensorType, Value
 from luciole.ir.ops.elementwise_binary import Add
@@ -47,6 +49,19 @@ def test_quantized_models_run_in_batches() -> None:
     model = luciole.quantize(network(), X, encode_bits=2).model
     found = outputs_of(Interpreter(model), {"x": X})["fc2"]
     np.testing.assert_array_equal(found, one_by_one(model, X))
+
+
+@pytest.mark.parametrize(("cores", "least", "threads"), [(2, 0, 2), (99, 0, 8), (2, 10**6, 1)])
+def test_long_work_takes_the_cores_and_gives_the_same(
+    cores: int, least: int, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = network()
+    alone, _ = evaluation.evaluate_outputs(model, {"x": X}, None, None, None, untracked)
+    monkeypatch.setattr(records, "LEAST_PRODUCTS", least)
+    monkeypatch.setattr(records, "cores", lambda: cores)
+    assert threads_for(model, {"x": X}) == threads
+    shared, _ = evaluation.evaluate_outputs(model, {"x": X}, None, None, None, untracked)
+    np.testing.assert_array_equal(shared[0].answers, alone[0].answers)
 
 
 @pytest.mark.parametrize("count", [1, 2, 63, 64, 65, 150])

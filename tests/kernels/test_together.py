@@ -25,7 +25,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty cache, and two cores; what is compiled in this process is noted in HERE."""
     run(adding(-1), 0)  # the caller is compiled here
     monkeypatch.setenv("LUCIOLE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(together, "_cores", lambda: 2)
+    monkeypatch.setattr(together, "cores", lambda: 2)
     kernel_cache.cache_clear()
     HERE.clear()
     BEFORE.update(children())
@@ -94,7 +94,7 @@ def test_parts_are_built_with_the_whole() -> None:
 
 
 def test_one_core_compiles_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(together, "_cores", lambda: 1)
+    monkeypatch.setattr(together, "cores", lambda: 1)
     some = kernels()
     assert all(with_compiled(lambda: [k.address for k in some]))
     assert len(HERE) == 5

@@ -15,7 +15,7 @@ import sys
 from luciole.kernels.jit import kernel_cache, together, waiting, with_compiled
 from tests.cache_support import adding
 waiting.PATIENCE = float(sys.argv[1])
-together._cores = lambda: int(sys.argv[2])
+together.cores = lambda: int(sys.argv[2])
 if sys.argv[3:]:
     waiting.always_show()
 with_compiled(lambda: [k.address for k in [adding(n) for n in range(3)]])

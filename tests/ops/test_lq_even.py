@@ -23,7 +23,7 @@ from tests import lq_conv_support, lq_support
 from tests.lq_conv_support import ConvLayer, random_conv
 from tests.lq_support import Layer, check_parts, random_input, random_layer
 
-ROUNDING = 4 * np.finfo(np.float32).eps
+ROUNDING = 4 * float(np.finfo(np.float32).eps)
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +40,8 @@ def even_basis(shape: tuple[int, ...], seed: int) -> Array:
     units = rng.uniform(0.1, 0.3, (*shape[:-1], 1)).astype(np.float32)
     order = np.argsort(rng.random(shape), -1)
     signs = rng.choice([-1, 1], shape)
-    return (units * signs * 2.0**order).astype(np.float32)
+    basis: Array = (units * signs * 2.0**order).astype(np.float32)
+    return basis
 
 
 def even_dense(n: int, o: int, kx: int, kw: int) -> Layer:

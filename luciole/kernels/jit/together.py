@@ -84,7 +84,7 @@ def compile_all(functions: Sequence[Compilable]) -> None:
     """Compile functions on all cores. What is not done by the end, whyever, is compiled when its
     address is asked for, where errors show.
     """
-    workers = min(len(functions), _cores(), MOST)
+    workers = min(len(functions), cores(), MOST)
     with Waiting(len(functions)) as waiting:
         if workers > 1 and sys.platform == "linux":
             with suppress(OSError), _Crew(functions, waiting) as crew:
@@ -96,7 +96,8 @@ def compile_all(functions: Sequence[Compilable]) -> None:
             waiting.advance()
 
 
-def _cores() -> int:
+def cores() -> int:
+    """Count the cores that this process may use; 1 where the system does not say."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
 
 

@@ -220,5 +220,6 @@ def suits(encoding: Encoding, scales: Array, products: int, offsets: Array | Non
 def _is_near(encoding: Encoding) -> bool:
     """Return whether single precision tells which threshold a float is next to."""
     step = 2 * float(encoding.basis[0])
-    usual = np.finfo(np.float32).tiny < step < np.finfo(np.float32).max / FARTHEST
+    limits = np.finfo(np.float32)
+    usual = bool(limits.tiny < step < limits.max / FARTHEST)
     return usual and bool((np.abs(encoding.thresholds) < FARTHEST * step).all())
