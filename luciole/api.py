@@ -110,6 +110,7 @@ def quantize(
     settings: Settings | None = None,
     target_size: int | None = None,
     target_drop: float | None = None,
+    least_bits: int | None = None,
     levels_only: bool = False,
     config: ConfigSource | None = None,
     recipe: ConfigSource | None = None,
@@ -151,7 +152,8 @@ def quantize(
       ``unroll_lstms``, ``method``, ``settings``, ``target_size`` or ``target_drop`` with
       ``levels_only``: fields of FitOptions, PublishedOptions
     - integers: ``granularity``, ``ranges``, ``ranges_from``, ``rounding``, ``rescale``,
-      ``symmetric``, ``input_type``, ``output_type``, ``target_drop``: fields of UniformOptions
+      ``symmetric``, ``input_type``, ``output_type``, ``target_drop`` and ``least_bits`` of
+      "mixed": fields of UniformOptions
     - minifloats: ``exponent``, ``mantissa``, ``scaled``, ``layers_only``, ``target_drop``,
       ``per_layer``: fields of MinifloatOptions
     - all: ``config`` (once ``recipe``) for single layers, also a recipe of AI Edge Quantizer or a

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -11,15 +12,19 @@ import luciole
 from luciole import quantizing
 from luciole.exporters import to_bytes
 from luciole.ir import Model
+from luciole.ir.ops.conv_2d import Conv2D
+from luciole.ir.ops.transpose_conv import TransposeConv
 from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.assignment.config import Choice, Config
 from luciole.lquantizer.judging.judge import Judge
-from luciole.lquantizer.judging.records import Judges
+from luciole.lquantizer.judging.records import Judges, Split
+from luciole.lquantizer.search import auto_bits
 from luciole.lquantizer.search.additive import ACCURACY, SIZE, Table
 from luciole.lquantizer.search.auto_bits import OPTIONS, Widths
-from luciole.lquantizer.search.evaluate import Alone
-from luciole.lquantizer.search.space import Gene, Space, is_learned
-from tests.lquantizer.networks import images
+from luciole.lquantizer.search.evaluate import Alone, Bench
+from luciole.lquantizer.search.space import INTEGER_OPTIONS, Gene, Space, is_between, is_learned
+from luciole.lquantizer.search.tasks import tasks_of
+from tests.lquantizer.networks import Builder, images
 from tests.lquantizer.runs import records as some
 from tests.networks import network, random, steps
 
@@ -87,6 +92,56 @@ def test_a_target_size_is_kept_and_used() -> None:
     assert len(result.report.options) == 2 * len(OPTIONS)
 
 
+def test_integers_of_few_bits_are_closer_in_as_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, data, unseen = network((64, 48, 48, 1)), random(1, 200, 64), random(9, 200, 64)
+    errors = []
+    for options in (OPTIONS, [one for one in OPTIONS if not is_between(one)]):
+        monkeypatch.setattr(auto_bits, "OPTIONS", options)
+        result = luciole.quantize(model, data, target_size=5000, proof=False)
+        assert file_size(result.model) <= 5000
+        pair = [luciole.Interpreter(m) for m in (model, result.model)]
+        floats, numbers = (
+            [next(iter(i.run({"x": x[None]}).values())) for x in unseen] for i in pair
+        )
+        errors.append(np.square(np.subtract(numbers, floats)).mean())
+    assert errors[0] < 0.8 * errors[1]
+
+
+@pytest.mark.parametrize("word", ["int:w8a8", "int:w4a8", "int:w2a8", "int:w1a8"])
+def test_sizes_of_single_layers_of_integers_sum_to_the_file(word: str) -> None:
+    """Conversions around one layer alone are not counted for each; decoders share a little."""
+    bench, space, table = alone_in_images()
+    candidate = space.uniform(word)
+    assert candidate is not None
+    size = file_size(bench.fit(space.by_layer(candidate)).model)
+    estimate = file_size(bench.model) + table.sum(candidate).bytes
+    assert estimate == pytest.approx(size, rel=0.07)
+
+
+@cache
+def alone_in_images() -> tuple[Bench, Space, Table]:
+    """Each layer of a network of convolutions and branches, measured alone on integers."""
+    model = images()
+    split = Split.for_choices(some(model, 40))
+    space = Space.of(model.graph, (*INTEGER_OPTIONS, "float"))
+    bench = Bench(model, split.learned, split.judges, file_size)
+    rows = [bench.alone(task["layer"], task["options"]) for task in tasks_of(space)]
+    return bench, space, Table.of(space, [one for row in rows for one in row])
+
+
+def test_a_search_refuses_integers_that_an_operator_has_no_form_for() -> None:
+    b = Builder()
+    x = b.graph.add_input("x", (1, 4, 4, 2))
+    shape = b.constant(np.array([1, 8, 8, 3], np.int32))
+    up = TransposeConv(shape, b.weights(3, 2, 2, 2), x, stride_h=2, stride_w=2)
+    b.graph.outputs = [b.add(Conv2D(b.add(up), b.weights(2, 1, 1, 3), stride_h=1, stride_w=1))]
+    words = ("int:w2a8", "int:w4a8", "float")
+    first, last = Space.of(b.graph, words).genes
+    assert (first.options, last.options) == (("int:w2a8", "float"), words)
+    with pytest.raises(QuantizeError, match=r"'t.' has no form of int:w4a8: TFLite has no kernel"):
+        Space.of(b.graph, words, fixed={first.layers[0]: "int:w4a8"})
+
+
 def test_a_target_size_refuses_what_cannot_be_reached() -> None:
     with pytest.raises(
         QuantizeError, match="no allocation fits into 100 bytes: the smallest takes"
@@ -97,7 +152,7 @@ def test_a_target_size_refuses_what_cannot_be_reached() -> None:
 def test_a_layer_that_a_config_skips_stays_float() -> None:
     config = Config.parse({"layers": [{"name": "fc1", "skip": True}]}, Choice())
     found = Widths.measure(network(), {"x": X}, config, file_size)
-    assert {one.candidate[0] for one in found.front} == {"float"}
+    assert {one.candidate[0] for front in found.fronts for one in front} == {"float"}
 
 
 def test_a_loose_target_drop_gives_the_smallest_file_and_an_impossible_one_warns() -> None:
@@ -153,7 +208,8 @@ def test_levels_only_leaves_nothing_that_a_fine_tuning_cannot_train() -> None:
     for gene, row in zip(found.table.space.genes, found.table.rows, strict=True):
         is_spared = gene.layers[0] in spared
         assert list(row) == ["float"] if is_spared else all(map(is_learned, row))
-    result = found.fit(found.front[len(found.front) // 2])
+    (front,) = found.fronts
+    result = found.fit(front[len(front) // 2])
     learned = {layer.name for layer in result.report.layers if layer.weight_bits is not None}
     assert learned
     assert learned == result.latents.keys()

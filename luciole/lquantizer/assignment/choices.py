@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from luciole.ir import Graph, Op, Value
+from luciole.ir import Graph, Op
 from luciole.ir.analysis.ends import is_first, is_last
 from luciole.ir.analysis.floats import is_between
 from luciole.ir.analysis.weights import has_weights, is_layer, weight_constant
@@ -17,7 +17,7 @@ from luciole.ir.quant import Like
 from luciole.ir.value import element_count
 from luciole.lquantizer.assignment.config import Config
 from luciole.lquantizer.assignment.layer_format import MOST_LEARNED, Integers
-from luciole.lquantizer.assignment.schemes import BYTES, FLOAT, SCHEMES, Chosen
+from luciole.lquantizer.assignment.schemes import BYTES, FLOAT, SCHEMES, Chosen, Scheme
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.formats.stored_levels import FEW
 
@@ -35,6 +35,8 @@ products that a depthwise convolution sums up do not even out."""
 _DECODER = 290
 """Bytes of a file that a layer's learned levels take beside codes and levels: those of an operator
 that decodes and of its tensors, as measured in files of convolutional and dense networks."""
+_SCALE = 4
+"""Bytes of an output's bias that its levels leave out of a file: the scale."""
 
 
 def everywhere(format: Chosen) -> Choices:
@@ -64,22 +66,25 @@ def _worthwhile(format: Chosen, op: Op) -> Chosen:
     """Return the format with the most bits for a layer's weights, up to 4, that takes no more bytes
     than the one asked for.
     """
-    weights = _weights(op)
-    if not isinstance(format, Integers) or not format.has_levels or weights is None:
+    if not isinstance(format, Integers) or not format.has_levels:
         return format
-    most = _stored_bytes(op, weights, format.weights)
+    most = weight_bytes(op, format.weights)
     bits = range(format.weights, MOST_LEARNED + 2)
-    return replace(format, weights=max(b for b in bits if _stored_bytes(op, weights, b) <= most))
+    return replace(format, weights=max(b for b in bits if weight_bytes(op, b) <= most))
 
 
-def _stored_bytes(op: Op, weights: Value, bits: int) -> float:
-    """Count the bytes of a layer's codes and of the levels that they are of, if they are of any."""
-    assert op.quant is not None, "it has weights"
+def weight_bytes(op: Op, bits: int) -> float:
+    """Count the bytes of a layer's codes and of the levels that they are of, if they are of any; 0
+    for an operator without constant weights.
+    """
+    weights = weight_constant(op) if has_weights(op) else None
+    if weights is None or op.quant is None:
+        return 0
     count, outputs = element_count(weights.dims), weights.dims[op.quant.axis]
     if bits > MOST_LEARNED:
-        return count / 2 if op.quant.since.takes_int4 else count
+        return count / 2 if bits == 4 and op.quant.since.takes_int4 else count
     levels = bits if count <= FEW * outputs else outputs * (bits + 1)
-    return count * bits / 8 + levels + _DECODER
+    return count * bits / 8 + levels + _DECODER - _SCALE * outputs
 
 
 def _small_layers(graph: Graph) -> list[Op]:
@@ -95,10 +100,6 @@ def with_few_weights(layers: Iterable[Op], share: float) -> list[Op]:
     sizes = {op: element_count(v.dims) for op, v in constants.items() if v is not None}
     most = share * sum(sizes.values())
     return [op for op, size in sizes.items() if size <= most]
-
-
-def _weights(op: Op) -> Value | None:
-    return weight_constant(op) if has_weights(op) else None
 
 
 def _is_delicate(op: Op) -> bool:
@@ -130,9 +131,9 @@ def among(config: Config, graph: Graph) -> Config:
 
 
 def joined(graph: Graph, known: Mapping[Op, Chosen]) -> dict[Op, Chosen]:
-    """Choose the format of operators that are not ``known``: the one around them, where all makers
-    of their inputs and all readers of their results have it, or the makers alone where they only
-    move elements; float elsewhere.
+    """Choose the format of operators that are not ``known``: one around them, where all makers of
+    their inputs and all readers of their results have its tensors, or the makers alone where they
+    only move elements; float elsewhere.
     """
     chosen = dict(known)
     left = [op for op in graph.ops if op not in known]
@@ -151,16 +152,25 @@ def _is_inside(op: Op, chosen: Mapping[Op, Chosen]) -> bool:
     if op.quant is None or scheme is None or scheme.activations is None:
         return False
     inputs = [value for value in op.operands if value is not None and is_between(value)]
-    if any(v.producer is None or chosen.get(v.producer.op) != chosen[op] for v in inputs):
+    if any(v.producer is None or not _is_beside(v.producer.op, scheme, chosen) for v in inputs):
         return False
-    return isinstance(op.quant.result, Like) or _is_read_by(op, chosen)
+    return isinstance(op.quant.result, Like) or _is_read_by(op, scheme, chosen)
 
 
-def _is_read_by(op: Op, chosen: Mapping[Op, Chosen]) -> bool:
-    """Check whether all readers of an operator's results have its format."""
+def _is_read_by(op: Op, scheme: Scheme, chosen: Mapping[Op, Chosen]) -> bool:
+    """Check whether all readers of an operator's results have the integers of a scheme."""
     if any(value.is_output for value in op.results):
         return False
-    return all(chosen.get(use.op) == chosen[op] for value in op.results for use in value.users)
+    readers = (use.op for value in op.results for use in value.users)
+    return all(_is_beside(reader, scheme, chosen) for reader in readers)
+
+
+def _is_beside(op: Op, scheme: Scheme, chosen: Mapping[Op, Chosen]) -> bool:
+    """Check whether tensors around an operator have the integers of a scheme, be the weights of
+    others.
+    """
+    own = SCHEMES.get(chosen.get(op, FLOAT) or BYTES)
+    return own is not None and own.activations == scheme.activations
 
 
 def _makers(op: Op) -> Iterator[Op]:

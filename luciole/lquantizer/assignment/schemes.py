@@ -227,8 +227,8 @@ class UniformOptions:
     of the file: integers have the scale and zero point that the tensor has inside.
     ``config`` or ``per_operator`` chooses other schemes, or none, for single operators. The scheme
     "mixed" chooses by itself so that at most ``target_drop`` points of accuracy are lost (1 unless
-    it is given). ``ranges_from`` are saved ranges: a file, its content or a ``Ranges``, or a list
-    of them.
+    it is given), weights of ``least_bits`` and more: luciole alone reads those of fewer than 4.
+    ``ranges_from`` are saved ranges: a file, its content or a ``Ranges``, or a list of them.
     """
 
     scheme: str = "int8"
@@ -241,6 +241,7 @@ class UniformOptions:
     output_type: str = "float32"
     config: Source | None = None
     target_drop: float | None = None
+    least_bits: int = 1
     seed: int = 0
     ranges_from: object = None
     per_operator: PerOperator | None = None
@@ -257,8 +258,11 @@ class UniformOptions:
         self._check("rescale", get_args(Rescale))
         check_seed(self.seed)
         check_drop(self.target_drop)
-        if self.target_drop is not None and self.scheme != MIXED:
-            raise OptionsError(f"target_drop does not go with the scheme {self.scheme!r}")
+        if not 1 <= self.least_bits <= 4:
+            raise OptionsError(f"least_bits is {self.least_bits}: 1 to 4 are possible")
+        for name in ("target_drop", "least_bits"):
+            if getattr(self, name) != getattr(UniformOptions, name) and self.scheme != MIXED:
+                raise OptionsError(f"{name} does not go with the scheme {self.scheme!r}")
         if self.config is not None and self.scheme == MIXED:
             raise OptionsError("config does not go with the scheme 'mixed', which makes its own")
         if self.config is not None and self.per_operator is not None:

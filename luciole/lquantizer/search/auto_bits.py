@@ -6,7 +6,9 @@ are worth a fit, and a fit of the whole network decides.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from luciole.interpreter.records import Records, Track, check_records, untracked
 from luciole.ir import Array, Model
@@ -23,14 +25,21 @@ from luciole.lquantizer.network.real import real_network
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.search.additive import ACCURACY, SIZE, Sum, Table, thinned
 from luciole.lquantizer.search.evaluate import Alone, Bench, Size
-from luciole.lquantizer.search.space import UNCHANGED, Gene, Space, is_learned
+from luciole.lquantizer.search.space import (
+    INTEGER_OPTIONS,
+    UNCHANGED,
+    Gene,
+    Space,
+    is_between,
+    is_learned,
+)
 from luciole.lquantizer.search.tasks import tasks_of
 
 BYTES, NIBBLES = str(Integers(8, None)), str(Integers(4, None))
 """Weights of 8 and 4 bits beside float inputs: smaller than learned levels where channels are few.
 """
 _LEVELS = tuple(str(Levels(bits, inputs)) for bits in (1, 2, 3, 4) for inputs in (4, 8))
-OPTIONS = (*_LEVELS, BYTES, NIBBLES)
+OPTIONS = (*_LEVELS, *INTEGER_OPTIONS, BYTES, NIBBLES)
 """Options of layers: inputs of fewer bits take no fewer bytes worth mentioning."""
 _GOALS = (ACCURACY, SIZE)
 _FITS = 4
@@ -41,12 +50,15 @@ _POINTS = 24
 
 @dataclass
 class Widths:
-    """A network, the losses of its layers under each option, and the allocations worth a fit."""
+    """A network, the losses of its layers under each option, and the allocations worth a fit: those
+    of integers between operators, and those of other options. Sums know no bytes of conversions
+    between both.
+    """
 
     bench: Bench
     table: Table
     alone: list[Alone]
-    front: list[Sum] = field(default_factory=list)
+    fronts: list[list[Sum]] = field(default_factory=list)
 
     @classmethod
     def measure(
@@ -79,8 +91,8 @@ class Widths:
         for task in tasks:
             alone += bench.alone(task["layer"], task["options"])
             step(1)
-        table = Table.of(space, alone)
-        return cls(bench, table, alone, table.front(_GOALS))
+        fronts = [Table.of(part, alone).front(_GOALS) for part in _families(space)]
+        return cls(bench, Table.of(space, alone), alone, fronts)
 
     def fit(self, one: Sum) -> Result:
         """Fit an allocation, and list the losses of layers in its report."""
@@ -109,19 +121,19 @@ def for_size(widths: Widths, target: int) -> Result:
     larger.
     """
     size = widths.bench.size
-    best = _largest(widths, widths.front, target)
-    if best is None:
-        smallest = size(widths.fit(widths.front[0]).model)
+    found = [_largest(widths, front, target) for front in widths.fronts]
+    best = [result for result in found if result is not None]
+    if not best:
+        smallest = min(size(widths.fit(front[0]).model) for front in widths.fronts)
         raise QuantizeError(
             f"no allocation fits into {target} bytes: the smallest takes {smallest}"
         )
     room = target - size(widths.bench.model)
     uniform = [one for one in widths.uniform() if one.bytes <= room]
-    if not uniform:
-        return best
-    other = widths.fit(min(uniform, key=lambda one: one.loss))
-    is_better = size(other.model) <= target and widths.loss(other).loss < widths.loss(best).loss
-    return other if is_better else best
+    if uniform:
+        other = widths.fit(min(uniform, key=lambda one: one.loss))
+        best += [other] if size(other.model) <= target else []
+    return min(best, key=lambda result: widths.loss(result).loss)
 
 
 def _largest(widths: Widths, front: list[Sum], target: int) -> Result | None:
@@ -156,19 +168,17 @@ def for_drop(widths: Widths, target: float) -> Result:
     """
     size = widths.bench.size
     whole = Sum((), 0.0, size(widths.bench.model), 0.0)
-    steps = thinned(widths.front, _GOALS, _POINTS, whole)
-    best: list[tuple[Result, Loss]] = []
+    tried: list[tuple[Result, Loss]] = []
 
-    def drop(step: int) -> float:
-        result = widths.fit(steps[step])
-        lost = widths.loss(result)
-        is_kept = lost.drop <= target
-        if not best or (is_kept and size(result.model) <= size(best[0][0].model)):
-            best[:] = [(result, lost)]
-        return lost.drop
+    def drop(steps: Sequence[Sum], place: int) -> float:
+        result = widths.fit(steps[place])
+        tried.append((result, widths.loss(result)))
+        return tried[-1][1].drop
 
-    first_within(drop, len(steps), target, len(steps) - 1)
-    result, lost = best[0]
+    for front in widths.fronts:
+        steps = thinned(front, _GOALS, _POINTS, whole)
+        first_within(partial(drop, steps), len(steps), target, len(steps) - 1)
+    result, lost = min(tried, key=lambda one: (max(one[1].drop, target), size(one[0].model)))
     enter_verdict(result.report, widths.bench.judge, lost, target)
     return result
 
@@ -187,6 +197,18 @@ def _space(model: Model, config: Config, levels_only: bool) -> Space:
     if not any(is_learned(option) for gene in genes for option in gene.options):
         raise QuantizeError("nothing to quantize: no layer can get learned levels")
     return Space(genes)
+
+
+def _families(space: Space) -> Iterator[Space]:
+    """Yield the space without integers between operators, and that of these alone; layers that have
+    none of either keep all their options.
+    """
+    for between in {is_between(option) for gene in space.genes for option in gene.options}:
+        parts = [[o for o in g.options if is_between(o) == between] for g in space.genes]
+        pairs = zip(space.genes, parts, strict=True)
+        yield Space(
+            tuple(replace(gene, options=tuple(part) or gene.options) for gene, part in pairs)
+        )
 
 
 def _gene(gene: Gene, config: Config, levels_only: bool) -> Gene:

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from luciole.interpreter.records import Records
 from luciole.ir import Model, Op
-from luciole.ir.analysis.weights import is_layer
+from luciole.ir.analysis.weights import has_weights, is_layer, weight_constant
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.fully_connected import FullyConnected
+from luciole.ir.value import element_count
 from luciole.lquantizer.assignment.config import Choice, Config
-from luciole.lquantizer.assignment.layer_format import Levels, levels_format
+from luciole.lquantizer.assignment.layer_format import Integers, Levels, levels_format, parse
 from luciole.lquantizer.assignment.options import FitOptions
 from luciole.lquantizer.assignment.schemes import LEARNED, UniformOptions
 from luciole.lquantizer.calibration.rows import Dense
@@ -29,10 +30,12 @@ from luciole.lquantizer.network.problem import LayerProblem, LearnedLayer
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.rewrite.learned_levels import finish
 from luciole.lquantizer.search import latency, shortened
-from luciole.lquantizer.search.space import UNCHANGED, is_learned, recipe
+from luciole.lquantizer.search.space import UNCHANGED, is_between, is_learned, recipe
 from luciole.lquantizer.whole.levels import quantize_records, replaced
 from luciole.lquantizer.whole.mixed import quantize_mixed, with_integers
 
+_SAVED = 3
+"""Bytes of a float that one of its integer does not take."""
 Size = Callable[[Model], int]
 """The size of a model's file; exporters are not this room's, so the caller brings it."""
 Clock = Callable[[Model, Records], latency.Times]
@@ -95,6 +98,7 @@ class Bench:
         self._layers: _Layers | None = None
         self._problem: tuple[str, LayerProblem] | None = None
         self._disturbed: Disturbances = {}
+        self._sizes: dict[tuple[str, tuple[str, ...]], int] = {}
 
     @property
     def few_records(self) -> Records:
@@ -155,11 +159,42 @@ class Bench:
     def _scheme(self, layer: str, option: str) -> Alone:
         if option == UNCHANGED:
             return Alone(layer, option, 0, 0.0)
-        others = [op.name for op in self.model.graph.ops if is_layer(op)]
-        config = recipe({**dict.fromkeys(others, UNCHANGED), layer: option})
-        fit, uniform = FitOptions(config=config, seed=self.seed), UniformOptions(seed=self.seed)
-        result = quantize_mixed(self.model, self.few_records, fit, uniform, LEARNED)
-        return self._weighed(layer, option, result.model)
+        model = self._made({layer: option}, self.few_records, UniformOptions(seed=self.seed))
+        alone, whole = self._weighed(layer, option, model), _whole_bytes(option)
+        if whole is None:
+            return alone
+        size = self.size(self.model) + alone.bytes - self._plain_size(whole, layer)
+        return replace(alone, bytes=size + self._share(layer, whole))
+
+    def _made(self, chosen: Mapping[str, str], records: Records, uniform: UniformOptions) -> Model:
+        """Quantize the layers that options are ``chosen`` for, all else float."""
+        layers = [op.name for op in self.model.graph.ops if is_layer(op)]
+        config = recipe({**dict.fromkeys(layers, UNCHANGED), **chosen})
+        fit = FitOptions(config=config, seed=self.seed)
+        return quantize_mixed(self.model, records, fit, uniform, LEARNED).model
+
+    def _plain_size(self, option: str, *layers: str) -> int:
+        """Weigh a network of some layers in an option, made by the quickest rules."""
+        if (option, layers) not in self._sizes:
+            options = UniformOptions(ranges="min_max", rounding="nearest", rescale="none")
+            records = {name: array[:2] for name, array in self.records.items()}
+            model = self._made(dict.fromkeys(layers, option), records, options)
+            self._sizes[option, layers] = self.size(model)
+        return self._sizes[option, layers]
+
+    def _share(self, layer: str, option: str) -> int:
+        """Return the share that a layer has in what the network of an option of bytes between
+        integers takes beyond the float one: conversions around each layer alone are not in it.
+        """
+        weights = {
+            op.name: value
+            for op in self.model.graph.ops
+            if has_weights(op) and (value := weight_constant(op)) is not None
+        }
+        counts = {value: element_count(value.dims) for value in weights.values()}
+        beyond = self._plain_size(option, *weights) - self.size(self.model)
+        saved = _SAVED * (sum(counts.values()) / len(counts) - counts[weights[layer]])
+        return round(beyond / len(counts) + saved)
 
     def _weighed(
         self, layer: str, option: str, model: Model, layers: _Layers | None = None
@@ -221,6 +256,18 @@ class _Layers:
             if layer in self.prepared.groups[job.name].names:
                 return number
         raise QuantizeError(f"layer {layer!r} has no form with learned levels")
+
+
+def _whole_bytes(option: str) -> str | None:
+    """Return the format of whole bytes under weights, beside the same integers between operators;
+    None for options without these.
+    """
+    format = parse(option)
+    return (
+        str(replace(format, weights=8))
+        if isinstance(format, Integers) and is_between(option)
+        else None
+    )
 
 
 def _dense(op: Op) -> Dense:

@@ -1,28 +1,28 @@
-"""Give each layer 4 or 8 bit weights, 16 bit inputs or floats: as little as an accuracy allows.
+"""Give each layer weights of 1 to 8 bits, 16 bit inputs or floats: as little as an accuracy allows.
 
-Layers are lifted one after the other, from 4 bits on, in the order of what each alone loses at 4
-bits for each byte that it would take more. What an allocation costs is judged on records that
-nothing was learned from.
+Layers are lowered one after the other from 8 bits on, those first that alone lose least for each
+byte they save, and lifted above 8 in the order of what each loses at 4 bits. What an allocation
+costs is judged on records that nothing was learned from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-import numpy as np
-
 from luciole.interpreter.records import Progress, Records, Track, untracked
 from luciole.ir import Array, Graph, Model, Op
-from luciole.ir.analysis.weights import has_weights, weight_constant
-from luciole.lquantizer.assignment.layer_format import Integers, LayerFormat
+from luciole.ir.analysis.weights import has_weights
+from luciole.lquantizer.assignment.choices import weight_bytes
+from luciole.lquantizer.assignment.layer_format import MOST_LEARNED, Integers, LayerFormat
 from luciole.lquantizer.assignment.schemes import (
     BYTES,
     FLOAT,
     NIBBLES,
     SCHEMES,
     Chosen,
+    Scheme,
     UniformOptions,
     uniform_types,
 )
@@ -30,11 +30,15 @@ from luciole.lquantizer.judging.budget import first_within
 from luciole.lquantizer.judging.judge import Loss, enter_verdict
 from luciole.lquantizer.judging.metric import Metric
 from luciole.lquantizer.judging.records import Split
+from luciole.lquantizer.network.places import integers_of
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.search.sensitivity import Trials
 from luciole.lquantizer.whole.integers import quantize_uniform
 
-LADDER = (NIBBLES, BYTES, Integers(8, 16), FLOAT)
+_FEW = tuple(Integers(bits, 8) for bits in range(1, MOST_LEARNED + 1))
+"""Formats of learned levels, which luciole alone reads."""
+_ABOVE: tuple[LayerFormat, ...] = (Integers(8, 16), FLOAT)
+LADDER: tuple[LayerFormat, ...] = (*_FEW, NIBBLES, BYTES, *_ABOVE)
 """Formats of a layer, from the smallest to the largest."""
 _DROP = 1.0
 """Points that are allowed unless it is said."""
@@ -47,10 +51,14 @@ Allocation = Mapping[str, LayerFormat]
 
 @dataclass(frozen=True)
 class Candidate:
-    """One layer: the noise that it alone makes with 4 bits, and how many weights it has."""
+    """One layer under a format: the noise that it alone makes, and the bytes of its weights."""
 
     noise: float
-    weights: int
+    bytes: float
+
+
+Measured = Mapping[str, Mapping[LayerFormat, Candidate]]
+"""What each layer does under the formats that it may have, by its name."""
 
 
 def quantize_mixed_bits(
@@ -69,8 +77,10 @@ def quantize_mixed_bits(
     split = Split.for_choices(records, labels)
     search = _Search.begin(model, split, options, track or untracked, metric)
     layers = [op.name for op in search.trials.work.graph.ops if has_weights(op)]
-    if search.attempt(dict.fromkeys(layers, LADDER[0])) > search.target:
-        search.lift()
+    fits = search.attempt(dict.fromkeys(layers, NIBBLES)) <= search.target
+    fewer = _FEW[options.least_bits - 1 :]
+    if fewer or not fits:
+        search.choose(fewer, least=fits)
     return search.finished()
 
 
@@ -84,7 +94,7 @@ class _Search:
     track: Track
     last: tuple[Result, Loss] | None = None
     best: tuple[Result, Loss] | None = None
-    candidates: dict[str, Candidate] = field(default_factory=dict)
+    measured: dict[str, dict[LayerFormat, Candidate]] = field(default_factory=dict)
 
     @classmethod
     def begin(
@@ -97,7 +107,7 @@ class _Search:
     ) -> _Search:
         """Prepare the network."""
         trials = Trials.begin(model, split, options, track, metric)
-        plain = replace(options, scheme=str(BYTES), target_drop=None)
+        plain = replace(options, scheme=str(BYTES), target_drop=None, least_bits=1)
         target = _DROP if options.target_drop is None else options.target_drop
         return cls(trials, plain, target, track)
 
@@ -117,34 +127,49 @@ class _Search:
             self.best = self.last
         return lost.drop
 
-    def lift(self) -> None:
-        """Lift one layer after the other until no more than the target is lost. Networks put
-        together say where to begin, networks learned as a whole decide: they make up for more.
+    def choose(self, fewer: Sequence[LayerFormat], *, least: bool) -> None:
+        """Find the smallest allocation that loses no more than the target, of formats of ``fewer``
+        than 4 bits, too; only among those smaller than 4 bits everywhere where these are the
+        ``least`` that is known to do. Networks put together say where to begin, networks learned as
+        a whole decide: they make up for more.
         """
-        self.trials.learn(SCHEMES[BYTES], self.track)
-        self.candidates = self._measured()
-        if not self.candidates:
+        for format in (*fewer, BYTES):
+            self.trials.learn(SCHEMES[format], self.track)
+        self._measure([*fewer, NIBBLES, BYTES])
+        steps = path(self.measured, least=least)
+        if not steps:
             return
-        steps = path(self.candidates)
         last = len(steps) - 1
-        step = self.track("allocations", last.bit_length() + 1)
-        start = first_within(partial(self._estimate, steps, step), len(steps), self.target, last)
-        begin = max(1, last if start is None else start)
-        first_within(lambda n: self.attempt(steps[n]), len(steps), self.target, begin, 0, _TRIES)
+        progress = self.track("allocations", last.bit_length() + 1)
+        estimate = partial(self._estimate, steps, progress)
+        start = first_within(estimate, len(steps), self.target, last)
+        begin = last if start is None else start
+        first_within(lambda n: self.attempt(steps[n]), len(steps), self.target, begin, tries=_TRIES)
 
-    def _measured(self) -> dict[str, Candidate]:
-        """Measure the noise of each layer alone at 4 bits."""
+    def _measure(self, formats: Sequence[LayerFormat]) -> None:
+        """Measure the noise of each layer alone under the formats that it has."""
         known = {name for name, _ in self.trials.known.integers}
         layers = [op for op in self.trials.work.graph.ops if op.name in known]
-        step, candidates = self.track("measuring layers", len(layers)), {}
+        step = self.track("measuring layers", len(layers))
         for op in layers:
-            alone = {op.name: SCHEMES[NIBBLES]}
-            weights = weight_constant(op)
-            size = 0 if weights is None else int(np.prod(weights.dims))
-            noise = self.trials.judge.distance(self.trials.network(alone, alone)).noise
-            candidates[op.name] = Candidate(noise, size)
+            self.measured[op.name] = {
+                format: Candidate(self._noise(op, SCHEMES[format]), weight_bytes(op, bits))
+                for format, bits in self._possible(op, formats)
+            }
             step(1)
-        return candidates
+
+    def _possible(
+        self, op: Op, formats: Sequence[LayerFormat]
+    ) -> Iterator[tuple[LayerFormat, int]]:
+        """Yield the formats that a layer has integers in, and the bits of a weight."""
+        for format in formats:
+            types = integers_of({op: SCHEMES[format]}).get(op)
+            if types and (op.name, types.weight_bits) in self.trials.known.integers:
+                yield format, types.weight_bits
+
+    def _noise(self, op: Op, types: Scheme) -> float:
+        alone = {op.name: types}
+        return self.trials.judge.distance(self.trials.network(alone, alone)).noise
 
     def _estimate(self, steps: Sequence[Allocation], progress: Progress, place: int) -> float:
         """Estimate the drop of one of the allocations, by a network put together."""
@@ -159,22 +184,45 @@ class _Search:
         assert chosen is not None, "something was tried"
         result, lost = chosen
         result.report.options = [
-            {"layer": name, "option": str(NIBBLES), "bytes": one.weights // 2, "error": one.noise}
-            for name, one in self.candidates.items()
+            {"layer": name, "option": str(format), "bytes": round(one.bytes), "error": one.noise}
+            for name, by in self.measured.items()
+            for format, one in by.items()
         ]
         enter_verdict(result.report, self.trials.judge, lost, self.target)
         return result
 
 
-def path(candidates: Mapping[str, Candidate]) -> list[Allocation]:
-    """List allocations from the smallest on: each lifts one layer by one step of the ladder, the
-    one that loses most for each of its weights first. One layer at least stays on integers.
+def path(measured: Measured, *, least: bool = False) -> list[Allocation]:
+    """List allocations from the smallest to the largest: each differs from the next one by the step
+    of a layer that saves most bytes for the noise that it adds, from 8 bits down; above that by 16
+    bit inputs and at last floats, for the layer first that loses most for each byte at 4 bits. One
+    layer at least stays on integers. With ``least`` those smaller than 4 bits everywhere.
     """
-    order = sorted(candidates, key=lambda n: -candidates[n].noise / max(candidates[n].weights, 1))
-    steps: list[dict[str, LayerFormat]] = [dict.fromkeys(candidates, NIBBLES)]
-    for format in LADDER[1:]:
+    steps: list[dict[str, LayerFormat]] = [dict.fromkeys(measured, BYTES)]
+    while prices := dict(_prices(measured, steps[-1])):
+        steps.append(steps[-1] | dict([min(prices, key=prices.__getitem__)]))
+    steps.reverse()
+    if least:
+        most = _bytes(measured, dict.fromkeys(measured, NIBBLES))
+        return [step for step in steps if _bytes(measured, step) < most]
+    nibbles = {name: by[NIBBLES] for name, by in measured.items()}
+    order = sorted(nibbles, key=lambda n: -nibbles[n].noise / max(nibbles[n].bytes, 1))
+    for format in _ABOVE:
         steps += [steps[-1] | dict.fromkeys(order[:k], format) for k in range(1, len(order) + 1)]
     return list(steps[:-1])
+
+
+def _bytes(measured: Measured, allocation: Allocation) -> float:
+    return sum(by[allocation[name]].bytes for name, by in measured.items())
+
+
+def _prices(measured: Measured, now: Allocation) -> Iterator[tuple[tuple[str, LayerFormat], float]]:
+    """Yield the layers that may take fewer bytes, with the format, and noise for each byte less."""
+    for name, by in measured.items():
+        present = by[now[name]]
+        for format, one in by.items():
+            if one.bytes < present.bytes:
+                yield (name, format), (one.noise - present.noise) / (present.bytes - one.bytes)
 
 
 def around(graph: Graph, layers: Allocation) -> dict[Op, LayerFormat]:
@@ -183,5 +231,5 @@ def around(graph: Graph, layers: Allocation) -> dict[Op, LayerFormat]:
     for op in graph.ops:
         makers = [v.producer.op for v in op.operands if v is not None and v.producer is not None]
         places = [LADDER.index(formats[maker]) for maker in makers if maker in formats]
-        formats[op] = layers.get(op.name) or LADDER[max([1, *places])]
+        formats[op] = layers.get(op.name) or LADDER[max([LADDER.index(BYTES), *places])]
     return formats

@@ -159,17 +159,10 @@ class Search:
         return [one for one in dict.fromkeys(start) if set(one) != {UNCHANGED}]
 
     def _first(self) -> list[Sum]:
-        """Choose the uniform networks to begin with, those of levels that promise something and all
-        others: of integers sums say little, for each layer brings its conversions along.
-        """
+        """Choose the uniform networks to begin with, those that promise something."""
         sums = [one for one in map(self._table.sum, self._uniform().values()) if self._fits(one)]
         values = np.array([values_of(one, self.goal.objectives) for one in sums])
-        best = set(undominated(values)) if sums else set()
-        kept = [
-            one
-            for place, one in enumerate(sums)
-            if place in best or not any(map(is_learned, one.candidate))
-        ]
+        kept = [sums[place] for place in undominated(values)] if sums else []
         return bisected(sorted(kept, key=lambda one: -one.loss))
 
     def _unreached(self) -> int:

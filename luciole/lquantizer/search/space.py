@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from luciole.ir import Graph, TensorType
+from luciole.ir import Graph, Op, TensorType
 from luciole.ir.analysis.weights import has_weights, weight_constant
 from luciole.ir.names import short_names
 from luciole.lquantizer.assignment.config import Config
-from luciole.lquantizer.assignment.layer_format import Integers, Levels, option_format
+from luciole.lquantizer.assignment.layer_format import Integers, Levels, option_format, parse
 from luciole.lquantizer.assignment.schemes import FLOAT, SCHEMES
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.network.layers import find_groups
+from luciole.lquantizer.network.places import obstacle
 
 WEIGHT_BITS = (1, 2, 3, 4)
 INPUT_BITS = (1, 2, 3, 4, 8)
@@ -22,9 +23,11 @@ LEARNED_OPTIONS = tuple(str(Levels(w, a)) for w in WEIGHT_BITS for a in INPUT_BI
 UNIFORM_OPTIONS = tuple(map(str, SCHEMES))
 DYNAMIC = str(Integers(8, None))
 UNCHANGED = str(FLOAT)
-OPTIONS = (*LEARNED_OPTIONS, DYNAMIC, str(Integers(4, None)), UNCHANGED)
-"""What is tried unless others are asked for: learned levels, int8 and int4 weights, floats. Options
-are words of formats."""
+INTEGER_OPTIONS = tuple(str(Integers(bits, 8)) for bits in (*WEIGHT_BITS, 8))
+"""Weights of integers and of levels that are integers, between tensors of 8 bits."""
+OPTIONS = (*LEARNED_OPTIONS, *INTEGER_OPTIONS, DYNAMIC, str(Integers(4, None)), UNCHANGED)
+"""What is tried unless others are asked for: learned levels, integers, int8 and int4 weights alone,
+floats. Options are words of formats."""
 
 Candidate = tuple[str, ...]
 """An option for each gene of a space."""
@@ -33,6 +36,12 @@ Candidate = tuple[str, ...]
 def is_learned(option: str) -> bool:
     """Check whether an option is of learned levels, such as levels:w2a4."""
     return option in LEARNED_OPTIONS
+
+
+def is_between(option: str) -> bool:
+    """Check whether an option is of integers between operators, such as int:w2a8."""
+    types = SCHEMES.get(parse(option))
+    return types is not None and types.activations is not None
 
 
 @dataclass(frozen=True)
@@ -72,6 +81,7 @@ class Space:
         genes = tied_genes(_genes(graph, read_options(options)), tied)
         names = (fixed or {}).values()
         genes = fixed_genes(genes, dict(zip(fixed or {}, read_options(names), strict=True)))
+        _check_forms(graph, genes)
         if all(len(gene.options) < 2 for gene in genes):
             raise QuantizeError("nothing to search: no layer has more than one option")
         return cls(tuple(genes))
@@ -141,9 +151,26 @@ def _genes(graph: Graph, options: Sequence[str]) -> list[Gene]:
             continue
         names = tuple(learned.get(op.name, (op.name,)))
         allowed = tuple(options) if op.name in learned else uniform
+        allowed = tuple(option for option in allowed if _why_not(op, option) is None)
         if names[0] == op.name and allowed:
             genes.append(Gene(names, allowed, op.name not in spared, names[:1]))
     return genes
+
+
+def _check_forms(graph: Graph, genes: Iterable[Gene]) -> None:
+    """Raise QuantizeError for a layer whose operator has no form of the integers it is to have."""
+    chosen = {name: gene.options for gene in genes for name in gene.layers}
+    for op in graph.ops:
+        for option in chosen.get(op.name, ()):
+            if (reason := _why_not(op, option)) is not None:
+                raise QuantizeError(f"layer {op.name!r} has no form of {option}: {reason}")
+
+
+def _why_not(op: Op, option: str) -> str | None:
+    """Return the reason why a layer cannot compute with an option's integers, None where it can,
+    and where the option has none between operators.
+    """
+    return obstacle(op, SCHEMES[parse(option)]) if is_between(option) else None
 
 
 def tied_genes(genes: Sequence[Gene], patterns: Iterable[str]) -> list[Gene]:

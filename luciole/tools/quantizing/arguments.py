@@ -247,6 +247,13 @@ def _add_integers(parser: argparse.ArgumentParser) -> None:
     integers = Group(parser, Kind.INTEGERS.value, Kind.INTEGERS)
     _add_numbers_of_one(integers)
     integers.add(
+        "--least-bits",
+        type=int,
+        metavar="1-4",
+        help="the fewest bits of weights that --scheme mixed gives (default 1 in a .circle file, 4 "
+        "in others: luciole alone reads fewer)",
+    )
+    integers.add(
         "--sensitivity",
         action="store_true",
         help="write no model, but print what the network loses when one layer alone is quantized, "

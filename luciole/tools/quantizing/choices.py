@@ -17,7 +17,7 @@ _LEARNED = "learned"
 """The scheme of levels whose bits ``--encode-bits`` says."""
 _OF_INTEGERS: tuple[str, ...] = (
     *("compatible", "step", "config", "granularity", "ranges", "rounding", "rescale", "symmetric"),
-    *("input_type", "output_type", "seed", "ranges_from", "target_drop"),
+    *("input_type", "output_type", "seed", "ranges_from", "target_drop", "least_bits"),
 )
 """Arguments that ``luciole.quantize`` takes under the same names for integers."""
 _BESIDE_CONVERSION = frozenset(
@@ -254,10 +254,13 @@ def _minifloats(arguments: argparse.Namespace, scheme: str) -> MinifloatOptions:
 def _integers(arguments: argparse.Namespace, scheme: str | None) -> WholeOptions:
     from luciole.implanting import read_ranges
     from luciole.lquantizer.assignment.choosing import options_for_network
+    from luciole.lquantizer.assignment.schemes import MIXED
 
     choices = {name: vars(arguments)[name] for name in _OF_INTEGERS if is_chosen(arguments, name)}
     if "ranges_from" in choices:
         choices["ranges_from"] = read_ranges(choices["ranges_from"])
+    if scheme == MIXED and not str(arguments.output).endswith(".circle"):
+        choices.setdefault("least_bits", 4)  # other programs read these files
     return options_for_network({"scheme": scheme, **choices})
 
 
