@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -176,7 +176,6 @@ def quantize(
     nothing qualifies, the data cannot be used or choices do not go together, InputError for data
     whose names, types or shapes the model does not take.
     """
-    ranges_from = read_ranges(ranges_from)
     chosen = _options(options, locals())
     return _quantized(model, data, chosen, labels, _metric(metric), judges, proof, track)
 
@@ -202,12 +201,14 @@ _NO_CHOICES = ("model", "data", "options", "labels", "metric", "judges", "proof"
 """Parameters that say nothing of the format."""
 
 
-def _options(options: Options | None, parameters: Mapping[str, object]) -> Options:
+def _options(options: Options | None, parameters: Mapping[str, Any]) -> Options:
     """Take options, or what the choices among a call's parameters stand for. Raises TypeError for
     both at once.
     """
     choices = {n: c for n, c in parameters.items() if n not in _NO_CHOICES}
     choices = {n: c for n, c in choices.items() if c is not None and c is not False}
+    if "ranges_from" in choices:
+        choices["ranges_from"] = read_ranges(choices["ranges_from"])
     if options is not None and choices:
         raise TypeError(f"give options or keywords, not both: {', '.join(sorted(choices))}")
     return options or options_for(choices)
@@ -251,7 +252,6 @@ def sensitivity(
     keywords. Raises what ``quantize`` does, and QuantizeError for a scheme that learns nothing
     from data.
     """
-    ranges_from = read_ranges(ranges_from)
     choices = dict(locals())
     if options is None and scheme is None:
         choices["scheme"] = "int8"

@@ -121,8 +121,8 @@ def for_size(widths: Widths, target: int) -> Result:
     larger.
     """
     size = widths.bench.size
-    found = [_largest(widths, front, target) for front in widths.fronts]
-    best = [result for result in found if result is not None]
+    largest = [_largest(widths, front, target) for front in widths.fronts]
+    best = [result for result in largest if result is not None]
     if not best:
         smallest = min(size(widths.fit(front[0]).model) for front in widths.fronts)
         raise QuantizeError(

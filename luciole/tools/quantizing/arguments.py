@@ -250,8 +250,7 @@ def _add_integers(parser: argparse.ArgumentParser) -> None:
         "--least-bits",
         type=int,
         metavar="1-4",
-        help="the fewest bits of weights that --scheme mixed gives (default 1 in a .circle file, 4 "
-        "in others: luciole alone reads fewer)",
+        help="the fewest bits of weights that mixed gives (1; 4 in files of other programs)",
     )
     integers.add(
         "--sensitivity",
