@@ -1,11 +1,20 @@
-"""Bring a float network into the form that is quantized."""
+"""Bring a float network into the form that is quantized: what has no kernel on a scheme's integers,
+or loses by them, is spelled out by other operators.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from luciole.ir import Graph, Model, Op, TensorType
+from luciole.ir.analysis.floats import is_float
+from luciole.ir.ops.elementwise_binary import Mul, SquaredDifference, Sub
+from luciole.ir.ops.elementwise_unary import Neg, Square
+from luciole.ir.ops.pool_2d import AveragePool2D
+from luciole.ir.ops.reduce import Mean
 from luciole.ir.passes.cleaning.remove_dead import remove_dead
 from luciole.ir.passes.folding.fold_constants import FoldConstants
 from luciole.ir.passes.folding.fuse_activation_function import fuse_activation_function
@@ -28,10 +37,10 @@ from luciole.lquantizer.network.fake_quant import (
     of_weights,
 )
 from luciole.lquantizer.network.grids import without_grid
-from luciole.lquantizer.network.places import integers_of, types_of
+from luciole.lquantizer.network.places import integers_of, obstacle, types_of
 from luciole.lquantizer.network.real import make_real, real_network, take_out_pairs
-from luciole.lquantizer.network.spell_out import spell_out
 from luciole.lquantizer.report import shown
+from luciole.schema.enums import ActivationFunctionType as Act
 
 _LISTED = 5
 """Names in a warning."""
@@ -138,3 +147,72 @@ def prepared(model: Model, options: UniformOptions, choices: Choices) -> Start:
     trained = TrainedGrids(of_tensors(graph, dtype), weights)
     schemes = uniform_types({op: chosen[op] for op in graph.ops if op in chosen}, read)
     return Start(work, options, schemes, trained)
+
+
+_BYTE = 8
+
+
+def spell_out(graph: Graph, schemes: dict[Op, Scheme], *, finer: bool) -> None:
+    """Replace NEG by a product with -1, SQUARE by one with itself, and SQUARED_DIFFERENCE by a
+    difference and its square, where they have no kernel in their schemes; the new operators get
+    the schemes of the old. Where results shall be ``finer``, AVERAGE_POOL_2D over all pixels
+    becomes MEAN in 8 bits, which has a scale of its own.
+    """
+    for op in list(graph.ops):
+        types = schemes.get(op)
+        spelled = None if types is None else _spelled(op, types, finer=finer)
+        if spelled is None or types is None:
+            continue
+        before = set(graph.ops)
+        name = op.output.name
+        last = graph.insert_after(op, spelled(graph, op), graph.unique_name(name)).output
+        op.output.replace_with(last)
+        graph.remove(op)
+        schemes |= {new: types for new in graph.ops if new not in before}
+        del schemes[op]
+        last.name = name
+
+
+def _spelled(op: Op, types: Scheme, *, finer: bool) -> Callable[[Graph, Op], Op] | None:
+    """Return the function that spells an operator out, None where it stays."""
+    spelling = _mean if isinstance(op, AveragePool2D) else _SPELLED.get(type(op))
+    if spelling is None or types.activations is None or not is_float(op.operands[0]):
+        return None
+    if isinstance(op, AveragePool2D):
+        is_byte = types.activation_bits == _BYTE and obstacle(op, types) is None
+        return spelling if finer and is_byte and _takes_all(op) else None
+    return None if obstacle(op, types) is None else spelling
+
+
+def _takes_all(op: AveragePool2D) -> bool:
+    """Check whether there is one window, of all pixels."""
+    size, window = op.value.shape[1:3], (op.filter_height, op.filter_width)
+    return size == window and op.output.shape[1:3] == (1, 1) and op.activation == Act.NONE
+
+
+def _mean(graph: Graph, op: Op) -> Op:
+    name = graph.unique_name(f"{op.output.name}/axes")
+    axes = graph.add_constant(name, np.array([1, 2], np.int32))
+    return Mean(op.required(0), axes, keep_dims=True)
+
+
+def _negative(graph: Graph, op: Op) -> Op:
+    name = graph.unique_name(f"{op.output.name}/minus one")
+    return Mul(op.required(0), graph.add_constant(name, np.array([-1.0], np.float32)))
+
+
+def _square(_: Graph, op: Op) -> Op:
+    return Mul(op.required(0), op.required(0))
+
+
+def _squared_difference(graph: Graph, op: Op) -> Op:
+    name = graph.unique_name(f"{op.output.name}/difference")
+    difference = graph.insert_before(op, Sub(op.required(0), op.required(1)), name).output
+    return Mul(difference, difference)
+
+
+_SPELLED: dict[type[Op], Callable[[Graph, Op], Op]] = {
+    Neg: _negative,
+    Square: _square,
+    SquaredDifference: _squared_difference,
+}

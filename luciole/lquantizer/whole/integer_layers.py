@@ -30,7 +30,6 @@ from luciole.lquantizer.formats.stored_levels import StoredLevels
 from luciole.lquantizer.methods.integers import LearnedIntegers
 from luciole.lquantizer.network.branches import Aim, Branches
 from luciole.lquantizer.network.fake_quant import NOTHING, TrainedGrids
-from luciole.lquantizer.network.finer import with_finer_norms
 from luciole.lquantizer.network.grids import Grids, choose_grids, range_of, touched, without_grid
 from luciole.lquantizer.network.limits import Limits
 from luciole.lquantizer.network.places import types_of
@@ -38,6 +37,7 @@ from luciole.lquantizer.network.poles import kept_from_poles
 from luciole.lquantizer.network.problem import LayerProblem
 from luciole.lquantizer.network.rounding import tensor_reports
 from luciole.lquantizer.network.told_apart import ALL
+from luciole.lquantizer.network.uneven import with_finer_norms
 from luciole.lquantizer.network.walk import Job, Network
 from luciole.lquantizer.report import LayerReport, TensorReport, snr_db
 from luciole.lquantizer.rewrite.ends import integer_ends
