@@ -44,6 +44,7 @@ from luciole.schema.enums import ActivationFunctionType as Act
 
 _LISTED = 5
 """Names in a warning."""
+_BYTE = 8
 
 
 def float_network(model: Model) -> Model:
@@ -147,9 +148,6 @@ def prepared(model: Model, options: UniformOptions, choices: Choices) -> Start:
     trained = TrainedGrids(of_tensors(graph, dtype), weights)
     schemes = uniform_types({op: chosen[op] for op in graph.ops if op in chosen}, read)
     return Start(work, options, schemes, trained)
-
-
-_BYTE = 8
 
 
 def spell_out(graph: Graph, schemes: dict[Op, Scheme], *, finer: bool) -> None:

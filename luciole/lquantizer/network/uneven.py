@@ -42,6 +42,8 @@ _ROOM = 1.5
 TFLite's table of inverse roots of 16 bits get too long: 54 dB, where 1.5 keeps 60.
 """
 
+_FINER = SCHEMES[Integers(8, 16)]
+
 
 def normalizations(graph: Graph) -> dict[Value, Op]:
     """Find the tensors that a graph divides by their own size, in whatever form, and the operator
@@ -143,9 +145,6 @@ def _makers(value: Value) -> set[Op]:
             break
         value = moved
     return ops
-
-
-_FINER = SCHEMES[Integers(8, 16)]
 
 
 def with_finer_norms(
