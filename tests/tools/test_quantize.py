@@ -132,10 +132,27 @@ def test_mixed_bits_are_searched_by_one_command(
     assert (judged["records"], judged["target"]) == (6, 5.0)
 
 
+@pytest.mark.parametrize("suffix", ["circle", "tflite"])
+def test_mixed_has_fewer_than_4_bits_where_luciole_alone_reads_the_file(
+    folder: Path, suffix: str
+) -> None:
+    luciole.save(network((64, 32, 32, 1)), folder / "wide.circle")
+    np.save(folder / "wide.npy", random(1, 40, 64))
+    words = "--scheme mixed --target_drop 100 --data wide.npy --report r.json --no-proof"
+    assert run(f"wide.circle -o q.{suffix} {words} --rounding nearest") == 0
+    layers = json.loads((folder / "r.json").read_text())["layers"]
+    bits = {layer["format"] for layer in layers}
+    assert (bits == {"int:w4a8"}) is (suffix == "tflite")
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
         ("net.tflite --scheme int8 --data data.npz:x_train", "-o FILE"),
+        (
+            "net.tflite -o q.tflite --scheme mixed --least-bits 5 --data data.npz:x_train",
+            "least_bits is 5: 1 to 4 are possible",
+        ),
         ("net.tflite -o q.tflite --scheme int8 --data data.npz:x_train --sensitivity", "-o FILE"),
         ("net.tflite --scheme dynamic --sensitivity", "not of the scheme dynamic"),
         (
