@@ -120,15 +120,24 @@ def _ours(interpreter: Interpreter, x: Array) -> Array:
 
 def theirs(path: Path, x: Array) -> Array:
     """Compute onnxruntime's answers; what it refuses to run is not a number."""
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
     try:
-        session = onnxruntime.InferenceSession(path, options, ["CPUExecutionProvider"])
+        session = quiet_session(path)
         answers: Array = session.run(None, {session.get_inputs()[0].name: x})[0]
     except Exception:  # of onnxruntime's own classes, which have no common base
         return np.array(np.nan)
     return answers
+
+
+def quiet_session(path: Path, **entries: str) -> Any:
+    """Load a file into onnxruntime, for one thread and without its messages, with entries of its
+    session's configuration.
+    """
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    for name, value in entries.items():
+        options.add_session_config_entry(f"session.{name}", value)
+    return onnxruntime.InferenceSession(path, options, ["CPUExecutionProvider"])
 
 
 def _apart(y: Array, exact: Array, span: float | None = None) -> float:
@@ -178,11 +187,11 @@ def static(source: Path, path: Path, subject: Subject, **options: Any) -> None:
     size = subject.example[0]
     batches = subject.records(_RECORDS, 7).numpy().reshape(-1, *subject.example)
     assert len(batches) * size == _RECORDS, "batches make up the records"
-    reader = _Reader(subject.kind, batches)
+    reader = Reader(subject.kind, batches)
     quantization.quantize_static(prepared, path, reader, per_channel=True, **options)
 
 
-class _Reader(quantization.CalibrationDataReader):  # type: ignore[misc]  # it has no types
+class Reader(quantization.CalibrationDataReader):  # type: ignore[misc]  # it has no types
     """Hands batches to onnxruntime."""
 
     def __init__(self, name: str, batches: Array) -> None:

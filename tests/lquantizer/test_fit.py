@@ -18,6 +18,7 @@ from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
+from luciole.ir.ops.reshape import Reshape
 from luciole.lquantizer import Choice, Config, LayerReport, OutputAware, QuantizeError
 from luciole.lquantizer.network.branches import Branches
 from luciole.lquantizer.network.preparation import prepare
@@ -119,6 +120,22 @@ def test_few_records(records: int) -> None:
 
 
 # --------------------------------------------------------------------------------- convolutions
+def test_dense_layers_behind_the_first_convolution_alone_get_levels() -> None:
+    """A vision transformer's do: all that is left of it otherwise."""
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    patches = conv(graph, graph.add_input("x", (1, 8, 6, 3)), (4, 3, 3), "patches", RELU)
+    extents = graph.add_constant("extents", np.array([-1, 192], np.int32))
+    flat = graph.append(Reshape(patches, extents, new_shape=(-1, 192)), "flat").output
+    graph.outputs = [dense(graph, flat, (4, 192), "answer").output]
+    result = luciole.quantize(model, IMAGES, encode_bits=4, spared="float")
+    assert [(r.name, r.skipped) for r in result.report.layers] == [
+        ("patches", SPARED_FIRST),
+        ("answer", None),
+    ]
+    assert error(model, result.model, "answer", random(60, 40, 8, 6, 3)) < 0.1
+
+
 def test_a_network_of_convolutions() -> None:
     model = residual()
     result = luciole.quantize(model, IMAGES, encode_bits=3, spared="float")

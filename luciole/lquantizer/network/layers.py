@@ -142,7 +142,7 @@ def find_groups(
 
     Where a scope learns layers together, those with the same weights make a group; and unless the
     config names them, a network's first convolution stays as it is, and so do the dense layers
-    behind convolutions: they are small and cost most of the accuracy. A first dense layer among
+    behind further ones: they are small and cost most of the accuracy. A first dense layer among
     larger ones then reads its inputs, which nobody shaped, in 8 bits.
     """
     scope = scope or Scope()
@@ -150,14 +150,15 @@ def find_groups(
     config = config.among([op.name for op in layers], _kinds(graph))
     groups: dict[tuple[int, int], Group] = {}
     skipped: dict[str, str] = {}
-    spares = scope.together and any(isinstance(op, Conv2D) for op in layers)
+    convolutions = [op for op in layers if scope.together and isinstance(op, Conv2D)]
+    behind = not all(map(is_first, convolutions))
     wide = _small_first(layers) if scope.together else set()
     for op in layers:
         choice = config.choose(op.name)
         reason = _why_not(op, choice, scope)
         is_named = config.all_layers or config.names(op.name)
-        if reason is None and spares and not is_named:
-            reason = _spared(op)
+        if reason is None and convolutions and not is_named:
+            reason = _spared(op, behind)
         if op in wide and not is_named:
             choice = replace(choice, input_bits=_RAW)
         if reason is not None or not isinstance(op, FullyConnected | Conv2D):
@@ -219,9 +220,12 @@ def _agree(group: Group, op: Op, choice: Choice, config: Config) -> None:
     group.choice = choice
 
 
-def _spared(op: Op) -> str | None:
+def _spared(op: Op, behind: bool) -> str | None:
+    """Return why a network with convolutions keeps a layer as it is, None where it does not;
+    ``behind`` says whether its dense layers are behind others than first ones.
+    """
     if isinstance(op, FullyConnected):
-        return f"a dense layer behind convolutions: {_ASKED}"
+        return f"a dense layer behind convolutions: {_ASKED}" if behind else None
     return f"the first convolution: {_ASKED}" if is_first(op) else None
 
 
