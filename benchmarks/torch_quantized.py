@@ -91,6 +91,9 @@ SCHEMES = {
     "w4a8": Scheme({"scheme": "w4a8"}, STATIC, "static w4a8", INT4),
     "dynamic": Scheme({"scheme": "dynamic"}, DYNAMIC, "dynamic w8a8"),
     "learned 4": Scheme({"encode_bits": 4}, STATIC, "static w4a4", INT4, INT4, LAYERS),
+    "learned 4 of all": Scheme(
+        {"encode_bits": 4, "all_layers": True}, STATIC, "static w4a4", INT4, INT4, LAYERS
+    ),
 }
 
 
