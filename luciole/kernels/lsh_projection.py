@@ -25,7 +25,7 @@ def lsh_projection(op: LshProjection, hash: Array, x: Array, weight: Array | Non
         agree("items", len(x), len(weight), "input", "weight")
     items = _items(x)
     seeds = np.ascontiguousarray(hash).reshape(-1, 1).view(np.uint8)
-    bits = np.empty(len(seeds), np.int64)
+    bits: Array = np.empty(len(seeds), np.int64)
     at_once = max(BYTES // (items.size + len(items) * seeds.shape[1]), 1)
     for start in range(0, len(seeds), at_once):
         some = slice(start, start + at_once)
