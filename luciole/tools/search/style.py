@@ -47,5 +47,9 @@ svg polyline { fill: none; stroke: var(--files); stroke-width: 2; }
 .uniform { fill: var(--uniform); background: var(--uniform); }
 .greedy { fill: var(--greedy); background: var(--greedy); }
 .files { fill: var(--files); background: var(--files); }
-@media (max-width: 700px) { main { padding: 12px; } section { padding: 12px; } }
+@media (max-width: 700px) {
+  main { padding: 12px; }
+  section { padding: 12px; }
+  svg.plot { min-width: 0; font-size: 22px; }
+}
 """
