@@ -12,6 +12,8 @@ ARG EXTRAS=""
 RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
     pip install --no-cache-dir --no-compile "$(echo /wheels/luciole-*.whl)${EXTRAS}" \
     && useradd --create-home --uid 1000 luciole
+# A user without a home keeps compiled kernels here.
+ENV LUCIOLE_CACHE=/tmp/luciole
 USER 1000
 WORKDIR /work
 ENTRYPOINT ["luciole"]
