@@ -87,13 +87,15 @@ HEAD = """\
 
 `.onnx` files are read like any other ([from PyTorch to 2 bits](../how-to/from-pytorch.md)):
 operator sets 6 to the newest, constants in files below the model's folder, functions of the model
-and of ONNX itself, If, Loop and Scan whose steps are known, open extents, nodes in any order.
+and of ONNX itself, If, Loop and Scan, open extents, nodes in any order.
 
 What cannot be imported is listed with its reason and exit code 3. double is computed as float32,
 uint64 as int64, element types that an operator lacks as wider ones; bfloat16 is float32 throughout,
 FLOAT8, FLOAT4 and integers of 2 and 4 bits are held in float32 and bytes, and nothing is rounded to
-them. LSTM, GRU and RNN of up
-to {long} steps stand step by step, longer ones are a WHILE: no state is kept from run to run.
+them. LSTM, GRU and RNN of up to {long} steps stand step by step, longer ones are a WHILE: no state
+is kept from run to run. So are Loop and Scan of more steps, or whose number or condition is
+computed: what they carry keeps its shape, and what steps give is collected where a count bounds
+them.
 
 ## Quantized networks of other tools
 

@@ -308,13 +308,14 @@ class Building:
         )
 
     def cast(self, value: Value, dtype: TensorType) -> Value:
-        """Convert a value's elements; INT32 that were made INT64 are there already."""
+        """Convert a value's elements; INT64 that were made of INT32 are read as these."""
         if value.dtype == dtype:
             return value
         before = None if value.producer is None else value.producer.op
-        widened = value.dtype == TensorType.INT64 and dtype == TensorType.INT32
-        if widened and isinstance(before, Cast) and before.x.dtype == dtype:
-            return before.x
+        if value.dtype == TensorType.INT64 and isinstance(before, Cast):
+            value = before.x if before.x.dtype == TensorType.INT32 else value
+        if value.dtype == dtype:
+            return value
         return self.add(Cast(value, in_data_type=value.dtype, out_data_type=dtype))
 
     def copy(self, value: Value) -> Value:

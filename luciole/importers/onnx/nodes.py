@@ -59,6 +59,8 @@ class Nodes:
         """Whether luciole wrote the file: what circle does not have is not in it."""
         self.widened: set[Value] = set()
         """Values whose type is wider than the file's: nothing is rounded to their type."""
+        self.counters: dict[Value, Value] = {}
+        """INT64 numbers of turns, and the INT32 that they are made from: none is negative."""
         self.is_half = False
         """Whether floats of 16 bits are computed as ones of 32: inputs, constants and results."""
 
@@ -210,6 +212,27 @@ class Nodes:
             inner.graph.add_input(inner.name(hint), value.shape, value.dtype)
         return inner
 
+    def outside(self, *protos: GraphProto) -> dict[str, Value]:
+        """Find the values that graphs inside of a node read from outside, by their names."""
+        names = dict.fromkeys(name for proto in protos for name in names_read_outside(proto))
+        return {name: self.scope[name] for name in names if name in self.scope}
+
+    def within(
+        self,
+        k: Building,
+        proto: GraphProto,
+        arguments: Sequence[Value],
+        read: Mapping[str, Value],
+        own: Mapping[Value, Value],
+    ) -> list[Value]:
+        """Import a graph inside of a node into the one that ``k`` builds, which has ``own`` values
+        for those that are read from outside, and copies of constants. Raises RefusedError with the
+        first node that has no form.
+        """
+        scope = {name: own[v] if v in own else _copied(k, v) for name, v in read.items()}
+        scope |= {v.name: x for v, x in zip(proto.input, arguments, strict=True)}
+        return self._inner(k, proto, scope)
+
     def branches(
         self, k: Building, protos: Sequence[GraphProto]
     ) -> tuple[list[Value], list[Graph]]:
@@ -217,8 +240,7 @@ class Nodes:
         returns the values that they read from outside, which are the inputs of each, and the
         graphs. Raises RefusedError with the first node that has no form.
         """
-        names = dict.fromkeys(name for proto in protos for name in names_read_outside(proto))
-        read = {name: self.scope[name] for name in names if name in self.scope}
+        read = self.outside(*protos)
         values = list(dict.fromkeys(v for v in read.values() if not v.is_constant))
         graphs = []
         for proto in protos:
@@ -226,8 +248,7 @@ class Nodes:
             inner = self.called(k, name, [(value.name, value) for value in values])
             graph = inner.graph
             own = dict(zip(values, graph.inputs, strict=True))
-            own |= {v: _copied(inner, v) for v in read.values() if v.is_constant}
-            results = self._inner(inner, proto, {name: own[v] for name, v in read.items()})
+            results = self.within(inner, proto, [], read, own)
             fixed = (value.is_input or value.is_constant for value in results)
             graph.outputs = [
                 inner.copy(value) if is_fixed else value

@@ -1,13 +1,11 @@
-"""If, Loop and Scan. What is known while importing is decided then: a branch is taken, steps that
-are counted stand one behind the other.
+"""If: where its condition is known while importing, that branch is taken. And parts of loops, whose
+steps stand one behind the other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from luciole.importers.onnx.building import Building
 from luciole.importers.onnx.errors import RefusedError
@@ -117,29 +115,6 @@ def _axes_of(k: Building, squeeze: NodeProto, constants: Sequence[NodeProto]) ->
     return [int(n) for a in made for n in numpy_helper.to_array(a.t).reshape(-1)] or None
 
 
-@rule("Loop")
-def loop(k: Building, node: Node) -> list[Value | None]:
-    """Repeat a graph a known number of times; its condition must be known in every step."""
-    body = node.graph("body")
-    count = MOST_STEPS + 1 if node.get(0) is None else k.integers(node[0])[0]
-    going = node.get(1) is None or bool(k.known(node[1]).reshape(-1)[0])
-    state = [node[slot] for slot in range(2, len(node.operands))]
-    seen: list[list[Value]] = [[] for _ in body.output[1 + len(state) :]]
-    step = 0
-    while going and step < count:
-        if step >= MOST_STEPS:
-            raise RefusedError(f"it takes more than {MOST_STEPS} steps")
-        arguments = [k.constant(np.int64(step)), k.constant(np.bool_(True)), *state]
-        condition, *results = k.nodes.inner(k, body, arguments)
-        state, shown = results[: len(state)], results[len(state) :]
-        for values, value in zip(seen, shown, strict=True):
-            values.append(value)
-        step += 1
-        if step < count:
-            going = bool(k.known(condition).reshape(-1)[0])
-    return [*state, *(packed(k, values, 0) for values in seen)]
-
-
 def packed(k: Building, values: Sequence[Value], axis: int) -> Value:
     """Put the values of all steps behind each other, along a new axis."""
     if not values:
@@ -148,46 +123,6 @@ def packed(k: Building, values: Sequence[Value], axis: int) -> Value:
         shape = list(values[0].shape)
         return k.reshape(values[0], (*shape[:axis], 1, *shape[axis:]))
     return k.add(Pack(tuple(values), values_count=len(values), axis=axis))
-
-
-@rule("Scan")
-def scan(k: Building, node: Node) -> list[Value | None]:
-    """Give a graph one slice after the other."""
-    body = node.graph("body")
-    count = node.integer("num_scan_inputs")
-    shift = 1 if node.opset < 9 else 0
-    if shift:
-        raise RefusedError(f"its version {node.opset} is not done")
-    operands = [node[slot] for slot in range(len(node.operands))]
-    if not 0 < count <= len(operands):
-        raise RefusedError(f"it scans {count} of {len(operands)} operands")
-    state, scanned = operands[: len(operands) - count], operands[len(operands) - count :]
-    slices = _slices(k, node, scanned)
-    seen: list[list[Value]] = [[] for _ in body.output[len(state) :]]
-    for parts in zip(*slices, strict=True):
-        results = k.nodes.inner(k, body, [*state, *parts])
-        state, shown = results[: len(state)], results[len(state) :]
-        for values, value in zip(seen, shown, strict=True):
-            values.append(value)
-    turned = node.integers("scan_output_directions", [0] * len(seen))
-    axes = node.integers("scan_output_axes", [0] * len(seen))
-    rows = zip(seen, turned, axes, strict=True)
-    return [*state, *(packed(k, v[::-1] if turn else v, _place(v, a)) for v, turn, a in rows)]
-
-
-def _place(values: Sequence[Value], axis: int) -> int:
-    return axis if axis >= 0 or not values else axis + len(values[0].shape) + 1
-
-
-def _slices(k: Building, node: Node, scanned: Sequence[Value]) -> list[list[Value]]:
-    """Cut scanned values into the slices of each step."""
-    axes = node.integers("scan_input_axes", [0] * len(scanned))
-    turned = node.integers("scan_input_directions", [0] * len(scanned))
-    by_step = []
-    for value, axis, turn in zip(scanned, axes, turned, strict=True):
-        parts = slices(k, value, k.axis(axis, value))
-        by_step.append(parts[::-1] if turn else parts)
-    return by_step
 
 
 def slices(k: Building, value: Value, axis: int) -> list[Value]:

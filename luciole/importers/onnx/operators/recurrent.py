@@ -18,7 +18,7 @@ from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.node import Node
 from luciole.importers.onnx.operators.control_flow import MOST_STEPS, joined, packed, slices
 from luciole.importers.onnx.operators.matrix import matmul
-from luciole.importers.onnx.operators.sequences import repeated, zeros
+from luciole.importers.onnx.operators.sequences import Looped, Made, Turn, repeated, zeros
 from luciole.importers.onnx.operators.shape import with_axes, without_axes
 from luciole.importers.onnx.rules import rule
 from luciole.ir import Op, TensorType, Value
@@ -206,12 +206,21 @@ def _run(d: Direction, cell: Cell, sequence: Value) -> tuple[Value, list[Value]]
     sums, states = d.of_input(sequence), list(d.states)
     time, batch, *_ = sums.shape
     if time is None or batch is None or time > MOST_STEPS:
-        return repeated(d.k, sums, states, lambda k, x, state: cell(d.inside(k), x, state))
+        return _in_while(d, cell, sums)
     outputs = []
     for x in slices(d.k, sums, 0):
         states = cell(d, x, states)
         outputs.append(states[0])
     return packed(d.k, outputs, 0), states
+
+
+def _in_while(d: Direction, cell: Cell, sums: Value) -> tuple[Value, list[Value]]:
+    def step(k: Building, turn: Turn) -> Made:
+        states = cell(d.inside(k), turn.elements[0], turn.states)
+        return Made(states, states[:1])
+
+    states, (outputs,) = repeated(d.k, Looped([sums], d.states), step)
+    return outputs, states
 
 
 def _results(
