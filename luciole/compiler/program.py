@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -49,11 +48,11 @@ class Program:
         """The text of the source file."""
         return self.files[f"{self.options.name}.c"]
 
-    @cached_property
+    @property
     def files(self) -> dict[str, str]:
         """Both files by name."""
         name = self.options.name
-        return dict(zip((f"{name}.h", f"{name}.c"), self.writer.files(), strict=True))
+        return dict(zip((f"{name}.h", f"{name}.c"), self.writer.files, strict=True))
 
     @property
     def is_stateful(self) -> bool:

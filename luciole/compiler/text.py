@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -37,6 +39,8 @@ _LIMITS = {
     for bits in (8, 16, 32, 64)
 }
 _WIDTH = 100
+_AT_A_TIME = 1 << 16
+"""Numbers that are written at a time: each is an object of its own meanwhile."""
 _LONGEST = 32
 """Characters of an identifier."""
 
@@ -63,11 +67,20 @@ def table(name: str, ctype: str, array: Array, words: int = 1) -> tuple[str, int
     they find those of a row at a multiple of their size. Raises UnsupportedError for numbers that
     the type does not hold.
     """
-    texts = _numbers(array.ravel(), ctype)
+    flat = array.ravel()
+    parts = [
+        ",".join(_numbers(flat[begin : begin + _AT_A_TIME], ctype))
+        for begin in range(0, flat.size, _AT_A_TIME)
+    ]
     aligned = f" __attribute__((aligned({4 * words})))" if words > 1 else ""
-    begun = f"static const {ctype} {name}[{max(len(texts), 1)}]{aligned} = {{"
-    lines = _wrapped(texts or ["0"])
-    return "\n".join([begun, *lines, "};"]), max(array.size, 1) * np.dtype(_NUMPY[ctype]).itemsize
+    begun = f"static const {ctype} {name}[{max(array.size, 1)}]{aligned} = {{"
+    lines = _wrapped(parts or ["0"])
+    return "\n".join([begun, *lines, "};"]), max(array.size, 1) * item_bytes(ctype)
+
+
+def item_bytes(ctype: str) -> int:
+    """Return the bytes of a number."""
+    return np.dtype(_NUMPY[ctype]).itemsize
 
 
 def _numbers(array: Array, ctype: str) -> list[str]:
@@ -87,8 +100,8 @@ NOT_FINITE = ("INFINITY", "NAN")
 
 
 def _real(x: float, ctype: str) -> str:
-    if not np.isfinite(x):
-        return "NAN" if np.isnan(x) else "INFINITY" if x > 0 else "-INFINITY"
+    if not math.isfinite(x):
+        return "NAN" if math.isnan(x) else "INFINITY" if x > 0 else "-INFINITY"
     return exact_float(x) if ctype == "float" else x.hex()
 
 
@@ -98,13 +111,23 @@ def _integer(x: int) -> str:
     return f"INT64_C({x})" if abs(x) >= 2**31 else str(x)
 
 
-def _wrapped(texts: list[str]) -> list[str]:
-    """Put as many numbers into a line as fit."""
-    width = max(map(len, texts)) + 2
+def _wrapped(parts: Sequence[str]) -> Iterator[str]:
+    """Put as many numbers into a line as fit; they come in parts, between commas."""
+    width = max(max(map(len, part.split(","))) for part in parts) + 2
     each = max(1, (_WIDTH - 4) // width)
-    cells = [f"{text}," for text in texts]
-    rows = (cells[i : i + each] for i in range(0, len(cells), each))
-    return ["    " + " ".join(cell.rjust(width - 1) for cell in row).lstrip() for row in rows]
+    left: list[str] = []
+    for part in parts:
+        left += part.split(",")
+        end = len(left) // each * each
+        for begin in range(0, end, each):
+            yield _line(left[begin : begin + each], width)
+        left = left[end:]
+    if left:
+        yield _line(left, width)
+
+
+def _line(texts: Sequence[str], width: int) -> str:
+    return "    " + " ".join([f"{text},".rjust(width - 1) for text in texts]).lstrip()
 
 
 def comment(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -50,7 +51,7 @@ class Writer:
         self._origin = comment(origin)
         self._words = max((call.words for call in calls), default=0) or 1
         self.table_bytes = 0
-        self._tables: dict[tuple[str, bytes], str] = {}
+        self._tables: dict[tuple[str, str], str] = {}
         names = Names(f"{options.name}_run", f"{options.name}_reset")
         self._values = {e.value: names.of(e.name or e.value.name) for e in (*inputs, *outputs)}
         for call in calls:
@@ -66,19 +67,25 @@ class Writer:
 
     # -- the header
 
+    @cached_property
     def files(self) -> tuple[str, str]:
-        """Write the header and the source; both hold the digest of the two, and the source does not
+        """The header and the source; both hold the digest of the two, and the source does not
         compile beside another header.
         """
-        header, source = self._header(), self._source()
-        digest = f"0x{hashlib.sha256((header + source).encode()).hexdigest()[:8]}u"
+        header, parts = self._header(), self._source()
+        self._layer_texts.clear()  # which are in the parts, and may be large
+        digested = hashlib.sha256(header.encode())
+        for part in parts:
+            digested.update(f"{part}\n".encode())
+        digest = f"0x{digested.hexdigest()[:8]}u"
         name, macro = self.options.name, f"{self.options.name.upper()}_DIGEST"
         told = f"#define {macro} {digest} /* of {name}.h and {name}.c */"
         checked = (
             f"#if {macro} != {digest}\n"
             f'#error "{name}.h and {name}.c are not of the same network"\n#endif'
         )
-        return header.replace(_DIGEST, told, 1), source.replace(_DIGEST, checked, 1)
+        source = "\n\n".join(part.replace(_DIGEST, checked) for part in parts)
+        return header.replace(_DIGEST, told, 1), source
 
     def _header(self) -> str:
         """Write the header: sizes, and the one function."""
@@ -179,15 +186,15 @@ class Writer:
 
     # -- the source
 
-    def _source(self) -> str:
-        """Write the source: the network in a comment, kernels, tables, and the list of calls."""
+    def _source(self) -> list[str]:
+        """Write the parts of the source: the network in a comment, kernels, tables, the calls."""
         odd = any(word in text for text in self._layer_texts for word in NOT_FINITE)
         headers = ["math.h"] * odd + ["stddef.h", "string.h"]
         included = "\n".join(f"#include <{header}>" for header in headers)
         kernels = list(self._kernels())
         if any("LUC_MVE" in text for text in kernels):
             included += f"\n{_HELIUM}"
-        parts = [
+        return [
             "\n".join(self._overview()),
             f'#include "{self.options.name}.h"\n\n{included}\n\n{_DIGEST}',
             *kernels,
@@ -196,9 +203,8 @@ class Writer:
             _title("The network"),
             *self._memory(),
             *self._reset_texts,
-            "\n".join(self._run()),
+            "\n".join([*self._run(), ""]),
         ]
-        return "\n\n".join(parts) + "\n"
 
     def _overview(self) -> Iterator[str]:
         name = self.options.name
@@ -273,7 +279,8 @@ class Writer:
 
     def _shared(self, name: str, ctype: str, array: Array, texts: list[str]) -> str:
         """Write a table, or find the one with the same contents."""
-        key = ctype, np.ascontiguousarray(array).tobytes() + str(array.dtype).encode()
+        contents = hashlib.sha256(np.ascontiguousarray(array).tobytes())
+        key = ctype, f"{array.dtype} {contents.hexdigest()}"
         if key not in self._tables:
             self._tables[key] = self._names.of(name)
             text, size = table(self._tables[key], ctype, array, self._words)

@@ -15,7 +15,7 @@ from luciole.files.mapping import is_mapped
 from luciole.files.places import Path_, Place, place_of, refusal
 
 _AT_ONCE = 1 << 20
-"""Bytes that are copied at a time."""
+"""Bytes or characters that are written at a time."""
 
 
 def write_file(path: Path_, content: bytes | str | Iterable[memoryview]) -> int:
@@ -39,7 +39,9 @@ def write_files(contents: Mapping[Path, bytes | str]) -> None:
             drafts.enter_context(refused(path))
             place = place_of(path)
             draft = drafts.enter_context(draft_for(place))
-            draft.file.write(content.encode() if isinstance(content, str) else content)
+            for begin in range(0, len(content), _AT_ONCE):
+                part = content[begin : begin + _AT_ONCE]
+                draft.file.write(part.encode() if isinstance(part, str) else part)
             draft.file.flush()
             written.append((path, draft, place))
         for path, draft, place in written:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from luciole.compiler import Program, Stack, measure
+from luciole.compiler import Program, Stack, measure, sizes
 from luciole.compiler.sizes import stack_of
 from luciole.compiler.targets import PORTABLE, TARGETS
 from luciole.ir import LucioleError
@@ -114,3 +114,20 @@ def test_machines_with_a_compiler_of_their_own(target: str) -> None:
     assert found.stack is not None
     assert found.stack.bytes is not None
     assert 128 < found.stack.bytes < 1024
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="there is no gcc")
+def test_large_tables_are_measured_without_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code is nearly the same: a compiler looks into small tables, and aligns them."""
+    program = compiled_by("gcc", monkeypatch)
+    whole = measure(program)
+    monkeypatch.setattr(sizes, "LARGE", 0)
+    text, outside = sizes.declared(program.source)
+    assert len(text) < len(program.source) - program.table_bytes
+    assert outside == program.table_bytes
+    apart = measure(program)
+    assert whole is not None
+    assert apart is not None
+    assert apart.stack == whole.stack
+    assert whole.object_bytes is not None
+    assert apart.object_bytes == pytest.approx(whole.object_bytes, rel=0.03)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from luciole.compiler import Compiled, CompileOptions, Program, compile_model
+from luciole.compiler import text as text_
 from luciole.compiler.headers import needed, pieces, struct_fields
 from luciole.compiler.options import OptionError
 from luciole.compiler.self_test import random_records, self_test
@@ -161,6 +162,17 @@ def test_floats_are_exact(x: float) -> None:
     text = number(x, "float").removesuffix("f")
     read = float.fromhex(text) if "0x" in text else float(text)
     assert np.float32(read).tobytes() == np.float32(x).tobytes()
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 7, 20, 63, 64])
+def test_tables_are_the_same_however_many_numbers_are_written_at_a_time(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    array = np.random.default_rng(count).standard_normal(count).astype(np.float32)
+    whole = table("a", "float", array)
+    assert whole[0].count(",") == max(count, 1)
+    monkeypatch.setattr(text_, "_AT_A_TIME", 7)
+    assert table("a", "float", array) == whole
 
 
 def test_tables_hold_what_their_types_do() -> None:

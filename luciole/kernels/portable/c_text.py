@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from struct import Struct
 
 import numpy as np
 
@@ -14,13 +16,25 @@ from luciole.kernels.formulas.algebra import NamedFunction, Number
 LONGEST = 50
 """Characters of an expression that is written inside of another one, not in a line of its own."""
 
+_SINGLE = Struct("f")
+
 
 def exact_float(x: float) -> str:
     """Write a finite float32 exactly: in short where that is the same number."""
     short = f"{x:.7g}"
-    if float(np.float32(short)) == x:
-        return (short if re.search(r"[.e]", short) else f"{short}.0") + "f"
-    return re.sub(r"\.?0+p", "p", x.hex()) + "f"
+    if _rounded(short) == x:
+        return f"{short}f" if "." in short or "e" in short else f"{short}.0f"
+    digits, _, power = x.hex().partition("p")
+    return f"{digits.rstrip('0').removesuffix('.')}p{power}f"
+
+
+def _rounded(text: str) -> float:
+    """Read a float32; infinity for what is beyond the largest: NumPy takes twice the time."""
+    try:
+        (number,) = _SINGLE.unpack(_SINGLE.pack(float(text)))
+    except OverflowError:
+        return math.inf
+    return float(number)
 
 
 @dataclass(frozen=True, eq=False)
