@@ -165,8 +165,8 @@ def _steps(plan: Plan) -> list[NativeStep] | Declined:
 
 
 def _unfailing(steps: Sequence[NativeStep] | Declined) -> Sequence[NativeStep] | Declined:
-    """Decline steps that may fail: a loop repeats them, and nobody asks between."""
-    if isinstance(steps, Declined) or all(step.check is None for step in steps):
+    """Decline steps that may fail and forget it: a loop repeats them, and nobody asks between."""
+    if isinstance(steps, Declined) or all(s.check is None or s.remembers for s in steps):
         return steps
     return Declined("an operator in its body may refuse")
 

@@ -63,26 +63,24 @@ def _saturated(x: Array, dtype: DTypeLike) -> Array:
     return inside
 
 
+WHOLE = {**conversions.KINDS, TensorType.INT64: Kind.INT64, TensorType.BOOL: Kind.UINT8}
+"""Integers and truth values."""
+
+
 @native(Cast, TensorType.FLOAT32)
 def build_from_floats(op: Cast, context: Context) -> NativeStep | None:
-    """Convert floats to integers of up to 32 bits, and to truth values."""
-    x, y, kind = context.first, context.results[0], conversions.KINDS.get(op.output.dtype)
+    """Convert floats to integers, and to truth values."""
+    x, y, kind = context.first, context.results[0], WHOLE.get(op.output.dtype)
     if op.output.dtype == TensorType.BOOL:
         return conversions.to_integers(Kind.FLOAT32, Kind.UINT8, x, y, are_truths=True)
     return None if kind is None else conversions.toward_zero(kind, x, y)
 
 
-WHOLE = {**conversions.KINDS, TensorType.INT64: Kind.INT64, TensorType.BOOL: Kind.UINT8}
-"""Integers and truth values."""
-
-
 @native(Cast, *WHOLE)
 def build_from_integers(op: Cast, context: Context) -> NativeStep | None:
-    """Convert integers of up to 32 bits, and truth values, to floats, and all integers to others,
-    which wrap, and to truth values.
-    """
+    """Convert integers and truth values to floats, to others, which wrap, and to truth values."""
     x, y, to = context.first, context.results[0], op.output.dtype
-    if to == TensorType.FLOAT32 and op.x.dtype != TensorType.INT64:
+    if to == TensorType.FLOAT32:
         return conversions.to_floats(WHOLE[op.x.dtype], x, y)
     if to not in WHOLE:
         return None

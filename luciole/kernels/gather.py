@@ -126,9 +126,10 @@ def _as_they_come(params: Array, indices: Array, y: Array, along: int, batch: in
         if wrong[0]:
             wrong[0] = 0
             check_indices(indices, along, n)
+            raise ShapeError(f"an index of an earlier turn is not in axis {along} of extent {n}")
 
     kernel = _picking(int(KINDS[tensor_type(indices.dtype)]))
-    return replace(memory.step(kernel.address, record), check=check)
+    return replace(memory.step(kernel.address, record), check=check, remembers=True)
 
 
 @cache

@@ -164,7 +164,6 @@ CASES: Mapping[str, tuple[Callable[[], Any], list[dict[str, Array]]]] = {
     "a scan of open length": (lambda: scanning("t"), [of_length(n) for n in (5, 9, 5)]),
 }
 IN_LITERT = [name for name in CASES if "open" not in name and "input" not in name]
-COMPILED = ["a condition", "many turns", "a long scan", "a scan into the last axis"]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -182,7 +181,7 @@ def test_a_loop_gives_what_onnxruntime_gives_in_each_run(name: str, tmp_path: Pa
             for value, array in zip(found.values(), wanted, strict=True):
                 np.testing.assert_allclose(value, array, rtol=1e-4, atol=1e-5, strict=True)
     loop = next(step for step in interpreter.plan.steps if step.op.kind == "WHILE")
-    assert (loop.native is not None) == (name in COMPILED), loop.reason
+    assert loop.reason == ""
 
 
 @pytest.mark.parametrize("name", IN_LITERT)

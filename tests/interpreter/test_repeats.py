@@ -14,6 +14,7 @@ from luciole.ir.ops.comparisons import Less
 from luciole.ir.ops.control_flow import While
 from luciole.ir.ops.elementwise_binary import Add, Mul, Pow, Sub
 from luciole.ir.ops.elementwise_unary import Neg
+from luciole.ir.ops.gather import Gather
 from tests.interpreter.small_graphs import add, constant, i32, with_inputs
 from tests.support import invoked_again, litert
 
@@ -167,3 +168,38 @@ def test_a_body_that_is_not_compiled_throughout_is_called_step_by_step() -> None
         run(interpreter, arrays), litert(to_bytes(model, "tflite"), arrays), strict=True
     ):
         np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+def gathering() -> tuple[Model, list[Array]]:
+    """Adds up the elements of a list at the places that another list has, from one place on."""
+    arrays = [i32(0), f32(1, 2, 4, 8), np.array([3, 0, 2], np.int32), f32(0)]
+    model = Model()
+    condition, body = (with_inputs(model, name, arrays) for name in ("condition", "body"))
+    condition.outputs = [add(condition, Less(condition.inputs[0], constant(condition, i32(3))))]
+    count, numbers, places, total = body.inputs
+    element = add(body, Gather(numbers, add(body, Gather(places, count, axis=0)), axis=0))
+    new = add(body, Add(total, element))
+    body.outputs = [add(body, Add(count, constant(body, i32(1)))), numbers, places, new]
+    return looping(model, condition, body, arrays), arrays
+
+
+def test_a_wrong_index_in_any_turn_is_refused_and_then_forgotten() -> None:
+    model, arrays = gathering()
+    interpreter = ready(model)
+    assert is_compiled(interpreter)
+    for start, total in ((0, 13), (1, 5), (0, 13)):
+        found = run(interpreter, [i32(start), *arrays[1:]])
+        same(found[3:], [f32(total), f32(-total)])
+        for places in ((9, 0, 2), (3, -1, 2), (3, 0, 4)):
+            wrong = [i32(0), arrays[1], np.array(places, np.int32), arrays[3]]
+            with pytest.raises(LucioleError, match=r"While 'result/0': "):
+                run(interpreter, wrong)
+
+
+def test_a_wrong_index_of_a_loop_that_took_too_long_is_forgotten() -> None:
+    model, arrays = gathering()
+    interpreter = ready(model, loop_limit=2)
+    assert is_compiled(interpreter)
+    with pytest.raises(LucioleError, match="goes on after 2 steps in all"):
+        run(interpreter, [i32(0), arrays[1], np.array([9, 9, 2], np.int32), arrays[3]])
+    same(run(interpreter, [i32(1), *arrays[1:]])[3:], [f32(5), f32(-5)])

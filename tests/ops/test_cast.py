@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from luciole.interpreter import Interpreter
 from luciole.ir import Array, TensorType, UnsupportedError
 from luciole.ir.ops.cast import Cast
-from tests.support import run_litert, run_reference
+from tests.support import invoked_again, one_op, run_litert, run_reference
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -71,3 +72,21 @@ def test_64_bits_without_a_sign_are_cast_as_well(dtype: type[np.generic]) -> Non
     here = np.array([2**64 - 1, 2**63, 5], np.uint64)
     back = run_reference(Cast, [here], out_data_type=TensorType.INT32)[0]
     np.testing.assert_array_equal(back, np.array([-1, 0, 5], np.int32), strict=True)
+
+
+COMPILED = [t for t in INPUTS if t.name in ("FLOAT32", "INT32", "INT64", "INT16", "INT8", "UINT8")]
+
+
+@pytest.mark.parametrize("source", [*COMPILED, TensorType.BOOL])
+@pytest.mark.parametrize("target", [*COMPILED, TensorType.BOOL])
+def test_floats_integers_and_truths_are_cast_by_compiled_kernels(
+    source: TensorType, target: TensorType
+) -> None:
+    if source == target:
+        return
+    types: dict[str, Any] = {"in_data_type": source, "out_data_type": target}
+    x = np.tile(INPUTS[source].reshape(-1), 7)
+    interpreter = Interpreter(one_op(Cast, [x], **types))
+    (found,) = invoked_again(interpreter, [x])
+    assert [step.reason for step in interpreter.plan.steps] == [""]
+    np.testing.assert_array_equal(found, run_reference(Cast, [x], **types)[0], strict=True)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.typing import DTypeLike
 
+from luciole.interpreter import Interpreter
 from luciole.ir import Array, Graph, ShapeError
 from luciole.ir.ops.dynamic_update_slice import DynamicUpdateSlice
 from tests.litert_support import check_same, counted, ints
-from tests.support import one_op, run_reference
+from tests.support import invoked_again, one_op, run_reference
 
 X = counted(3, 4, 5)
 
@@ -55,3 +58,18 @@ def test_dynamic_update_slice_refuses_updates_that_do_not_fit(
 ) -> None:
     with pytest.raises(ShapeError, match=message):
         one_op(DynamicUpdateSlice, [X, counted(*update), start])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.int64, np.bool_])
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_rows_are_replaced_by_a_compiled_kernel(dtype: Any, kind: Any) -> None:
+    x, rows = np.arange(24).reshape(4, 3, 2).astype(dtype), np.ones((2, 3, 2), dtype)
+    limits = np.iinfo(kind)
+    model = one_op(DynamicUpdateSlice, [x, rows, np.zeros(3, kind)])
+    interpreter = Interpreter(model)
+    for place in (0, 1, 2, 3, -1, limits.min, limits.max):
+        start = np.array([place, 0, 0], kind)
+        (found,) = invoked_again(interpreter, [x, rows, start])
+        wanted = run_reference(DynamicUpdateSlice, [x, rows, start])[0]
+        np.testing.assert_array_equal(found, wanted, strict=True)
+    assert [step.reason for step in interpreter.plan.steps] == [""]

@@ -11,7 +11,7 @@ from luciole.kernels import jit
 from luciole.kernels.core.budget import Budget, Control
 from luciole.kernels.core.call_table import call_at, table_of
 from luciole.kernels.core.contract import NativeStep
-from luciole.kernels.core.loops import Part, move_all, moves, whole
+from luciole.kernels.core.loops import Part, joined_checks, move_all, moves, whole
 from luciole.kernels.core.memory import Memory
 from luciole.kernels.jit.record import Record, reader
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
@@ -55,12 +55,6 @@ class Branch:
     first: Sequence[Part]
     last: Sequence[Part]
 
-    def check(self) -> None:
-        """Call the checks of steps that may fail, once they ran."""
-        for step in self.steps:
-            if step.check is not None:
-                step.check()
-
 
 def choice(number: Array, branches: Sequence[Branch], budget: Budget) -> NativeStep:
     """Make the step that runs the branch of a number, of which there is one."""
@@ -85,14 +79,18 @@ def choice(number: Array, branches: Sequence[Branch], budget: Budget) -> NativeS
     steps = [step for branch in branches for step in branch.steps]
     nested = any(step.is_paused is not None for step in steps)
     made = memory.step(_choice(number.dtype.kind == "b", nested).address, record)
-    place = ChoiceRecord.place("side")
-
-    def check() -> None:
-        branches[int(made.record[place])].check()
-
-    checks = any(step.check is not None for step in steps)
     is_paused = budget.is_paused if nested else None
-    return replace(made, check=check if checks else None, is_paused=is_paused)
+    if all(step.check is None or step.remembers for step in steps):
+        check = joined_checks(steps)
+        return replace(made, is_paused=is_paused, check=check, remembers=check is not None)
+    checks = [joined_checks(branch.steps) for branch in branches]
+
+    def check_chosen() -> None:
+        check = checks[int(made.record[ChoiceRecord.place("side")])]
+        if check is not None:
+            check()
+
+    return replace(made, is_paused=is_paused, check=check_chosen)
 
 
 @functools.cache

@@ -44,7 +44,8 @@ class NativeStep:
     step. ``split`` gives, for a number of threads, stages that follow each other, each of records
     that do its work together (at most one for a thread); no stage where threads do not pay. Without
     it one thread does a step alone. ``check`` is called behind a step that may fail, and raises
-    LucioleError where it did. ``is_paused`` tells behind one that may return on the way whether it
+    LucioleError where it did; with ``remembers`` also where the step failed in any call since
+    ``check`` was called last. ``is_paused`` tells behind one that may return on the way whether it
     is to be called again, and raises as ``check``.
     """
 
@@ -53,6 +54,7 @@ class NativeStep:
     owns: tuple[Array, ...] = ()
     split: Callable[[int], Sequence[Stage]] | None = None
     check: Callable[[], None] | None = None
+    remembers: bool = False
     is_paused: Callable[[], bool] | None = None
 
     @property

@@ -5,10 +5,11 @@ the other, or as long as a condition holds.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from luciole.ir import Array
+from luciole.ir import Array, LucioleError
 from luciole.kernels import jit
 from luciole.kernels.core.budget import PAUSED, SPENT, Budget, Control
 from luciole.kernels.core.call_table import call_at, table_of
@@ -155,9 +156,41 @@ class Loop:
             look=1,
             seen=0,
         )
-        nested = any(step.is_paused is not None for step in (*asks, *body))
-        kernel = _loop(condition is None, nested)
-        return replace(memory.step(kernel.address, record), is_paused=budget.is_paused)
+        steps = (*asks, *body)
+        nested = any(step.is_paused is not None for step in steps)
+        made = memory.step(_loop(condition is None, nested).address, record)
+        check = joined_checks(steps)
+        if check is None:
+            return replace(made, is_paused=budget.is_paused)
+
+        def is_paused() -> bool:
+            try:
+                return budget.is_paused()
+            except LucioleError:
+                with suppress(LucioleError):
+                    check()  # so that the next run begins anew
+                raise
+
+        return replace(made, is_paused=is_paused, check=check, remembers=True)
+
+
+def joined_checks(steps: Sequence[NativeStep]) -> Callable[[], None] | None:
+    """Join the checks of steps: all are called, and the first error is raised; None where there is
+    none.
+    """
+    checks = [step.check for step in steps if step.check is not None]
+
+    def check() -> None:
+        errors = []
+        for one in checks:
+            try:
+                one()
+            except LucioleError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
+
+    return check if checks else None
 
 
 def moves(parts: Sequence[Part], memory: Memory, count: int = 1) -> int:

@@ -26,6 +26,8 @@ KINDS = {
 }
 """Integers that kernels know."""
 
+LONG = int(Kind.INT64)
+
 WIDE = 64
 """Floats that become bytes at a time."""
 
@@ -203,6 +205,8 @@ def _to_integers(kind: int, to: int, are_truths: int) -> jit.Kernel:
 @cache
 def _toward_zero(kind: int) -> jit.Kernel:
     """Make the kernel of ``toward_zero``."""
+    if kind == Kind.INT64:
+        return _toward_zero_long()
 
     @jit.kernel
     def toward_zero_integer(r: IntegersRecord) -> None:
@@ -216,3 +220,20 @@ def _toward_zero(kind: int) -> jit.Kernel:
             y[k] = np.int32(number if fits else np.float32(0)) if fits else beyond
 
     return toward_zero_integer
+
+
+@cache
+def _toward_zero_long() -> jit.Kernel:
+    """Make the kernel of ``toward_zero`` for INT64, whose largest number is 2^63 as a float."""
+
+    @jit.kernel
+    def toward_zero_long(r: IntegersRecord) -> None:
+        y, x = integers_at(r.y, LONG), floats(r.x)
+        least, most = np.float32(r.low), np.float32(r.high)
+        for k in range(r.begin, r.end):
+            number = x[k]
+            fits = number >= least and number < most
+            beyond = r.low if number < least else r.high
+            y[k] = np.int64(number if fits else np.float32(0)) if fits else beyond
+
+    return toward_zero_long
