@@ -95,6 +95,7 @@ PARTS = (
     Part("onnx_speed", quick=("--rounds", "3")),
     Part("cold_start", quick=("--quick",), writes=True),
     Part("large_file", quick=("--gigabytes", "0.1")),
+    Part("large_tools", quick=("--megabytes", "4")),
     Part("uniform", quick=("--quick",), needs=UNIFORM, writes=True),
     Part(
         "pareto",

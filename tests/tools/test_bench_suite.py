@@ -11,7 +11,7 @@ import pytest
 
 import luciole
 from benchmarks import __main__ as suite
-from benchmarks import cold_start, large_file, latency
+from benchmarks import cold_start, large_file, large_tools, latency
 from luciole.tools.common.timing import Limits
 
 TEXT = """first
@@ -121,3 +121,13 @@ def test_the_chain_runs(tmp_path: Path) -> None:
     assert all(overhead.one_us > 0 for overhead in found.values())
     model = cold_start.chain(cold_start.LENGTH)
     assert len(model.graph.ops) == cold_start.LENGTH
+
+
+def test_compiling_a_large_network_takes_bounded_memory(tmp_path: Path) -> None:
+    """A C compiler that is given all tables takes 40 times their size."""
+    model, _ = large_tools.images(8_000_000)
+    luciole.save(model, tmp_path / "images.circle")
+    words = large_tools.commands(tmp_path, "images")["compile"]
+    code, _, peak = large_tools.run(words, tmp_path / "said")
+    assert (code, peak < 280_000_000) == (0, True), (tmp_path / "said").read_text()
+    assert (tmp_path / "images_out" / "images.c").stat().st_size > 30_000_000
