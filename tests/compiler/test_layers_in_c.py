@@ -241,9 +241,10 @@ def test_random_models_are_right_in_every_mode(mode: str, tmp_path: Path) -> Non
 def test_networks_of_a_batch_that_warn_or_fail_are_named(tmp_path: Path) -> None:
     made = [case for seed in range(336, 342) if (case := in_c.case_of(seed)) is not None]
     warns, right, fails, last = made[:4]
-    warns.program.files[f"{warns.name}.c"] += "static int unused(void) { return 1; }\n"
-    files, source = fails.program.files, f"{fails.name}.c"
-    files[source] = files[source].replace("    return 0;\n}", "    return 1;\n}")
+    writer = warns.program.writer
+    writer.files = (writer.files[0], f"{writer.files[1]}static int unused(void) {{ return 1; }}\n")
+    writer = fails.program.writer
+    writer.files = (writer.files[0], writer.files[1].replace("return 0;\n}", "return 1;\n}"))
     ran = dict(run_batch(made[:4], MODES["plain"], ["-O1"], tmp_path))
     said = {case: written if isinstance(written, str) else "" for case, written in ran.items()}
     assert "unused" in said[warns]

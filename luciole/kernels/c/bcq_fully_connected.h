@@ -59,7 +59,7 @@ static void luc_bcq_fully_connected(const struct luc_bcq_fully_connected *op, co
             }
             luc_bcq_word(op->bits + w * op->planes, op->planes, tables, sums);
         }
-        for (int32_t o = 0; o < op->outputs; o++) { y[o * op->batch + b] = op->bias ? op->bias[o] : 0.0f; }
+        for (int32_t o = 0; o < op->outputs; o++) { y[o * op->batch + b] = op->bias != NULL ? op->bias[o] : 0.0f; }
         for (int32_t p = 0; p < op->planes; p++) {
             y[op->rows[p] * op->batch + b] += op->scales[p] * sums[p];
         }

@@ -76,7 +76,7 @@ static inline void luc_conv_outputs_int8(const struct luc_conv_2d_int8 *op, int3
                                          luc_sum_int8 first, luc_sum_int8 second, luc_code_int8 *y,
                                          luc_code_int8 *z)
 {
-    luc_bias_int8 bias = op->bias ? op->bias[output] : 0;
+    luc_bias_int8 bias = op->bias != NULL ? op->bias[output] : 0;
     int32_t multiplier = op->multipliers[output], steps[2];
     int shift = op->shifts[output];
     steps[0] = luc_rescaled_int8(first + bias, multiplier, shift);

@@ -39,7 +39,7 @@ static inline void luc_depthwise_tap_int8(const luc_code_int8 *from, const luc_w
 static inline luc_code_int8 luc_depthwise_output_int8(const struct luc_depthwise_conv_2d_int8 *op,
                                                       int32_t output, luc_sum_int8 sum)
 {
-    luc_bias_int8 bias = op->bias ? op->bias[output] : 0;
+    luc_bias_int8 bias = op->bias != NULL ? op->bias[output] : 0;
     int32_t steps = luc_rescaled_int8(sum + bias, op->multipliers[output], op->shifts[output]);
     return luc_stored_int8(steps, op->result_zero, op->least, op->most);
 }
@@ -92,7 +92,7 @@ static LUC_INSIDE void luc_depthwise_2_int8(const struct luc_depthwise_conv_2d_i
 {
     int32_t steps[2];
     for (int k = 0; k < 2; k++) {
-        luc_bias_int8 sum = sums[k] + (op->bias ? op->bias[output + k] : 0);
+        luc_bias_int8 sum = sums[k] + (op->bias != NULL ? op->bias[output + k] : 0);
         steps[k] = luc_rescaled_int8(sum, op->multipliers[output + k], op->shifts[output + k]);
     }
     luc_kept_int8(steps, op->result_zero, op->least, op->most, cuts);

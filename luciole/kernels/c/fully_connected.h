@@ -86,7 +86,7 @@ struct luc_fully_connected_int16 {
 static inline luc_code_int16 luc_fully_connected_output_int16(const struct luc_fully_connected_int16 *op,
                                                               int32_t output, luc_sum_int16 sum)
 {
-    luc_bias_int16 bias = op->bias ? op->bias[output] : 0;
+    luc_bias_int16 bias = op->bias != NULL ? op->bias[output] : 0;
     int32_t steps = luc_scaled_exactly((double)(sum + bias), op->factors[output]);
     return luc_stored_int16(steps, 0, op->least, op->most);
 }

@@ -25,7 +25,7 @@ static void luc_svdf_float(const struct luc_svdf_float *op, const float *x, floa
     uint32_t last = op->memory - 1;
     for (uint32_t b = 0; b < op->batches; b++, x += op->inputs) {
         for (uint32_t u = 0; u < op->units; u++) {
-            float sum = op->bias ? op->bias[u] : 0.0f;
+            float sum = op->bias != NULL ? op->bias[u] : 0.0f;
             for (uint32_t f = u * op->rank; f < (u + 1) * op->rank; f++, state += op->memory) {
                 (void)memmove(state, state + 1, last * sizeof *state);
                 state[last] = luc_product(op->feature + f * op->inputs, x, (int32_t)op->inputs);
@@ -60,7 +60,7 @@ static void luc_svdf_int8(const struct luc_svdf_int8 *op, const int8_t *x, int16
     uint32_t last = op->memory - 1;
     for (uint32_t b = 0; b < op->batches; b++, x += op->inputs) {
         for (uint32_t u = 0; u < op->units; u++) {
-            int64_t sum = op->bias ? op->bias[u] : 0;
+            int64_t sum = op->bias != NULL ? op->bias[u] : 0;
             for (uint32_t f = u * op->rank; f < (u + 1) * op->rank; f++, state += op->memory) {
                 int32_t newest = 0;
                 for (uint32_t k = 0; k < op->inputs; k++) {

@@ -39,8 +39,8 @@ static void luc_softmax_int8(const struct luc_softmax_int8 *op, const luc_code_i
             if (x[k] > largest) { largest = x[k]; }
         }
         for (uint32_t k = 0; k < op->depth; k++) { total += op->parts[largest - x[k]]; }
-        if (total > 0xffffffff) { total = 0xffffffff; }
-        while (total >> bits) bits++;
+        if (total > INT64_C(4294967295)) { total = INT64_C(4294967295); }
+        while ((total >> bits) != 0) { bits++; }
         share = luc_inverse(total * ((int64_t)1 << (32 - bits)) - ((int64_t)1 << 31));
         down = 12 - 32 + bits + 31 - 8;
         for (uint32_t k = 0; k < op->depth; k++) {

@@ -115,7 +115,7 @@ static void luc_transpose_conv_int8(const struct luc_transpose_conv_int8 *op, co
             for (int32_t j = 0; j < s->output_width; j++) {
                 for (int32_t o = 0; o < s->outputs; o++) {
                     luc_sum_int8 sum = luc_gathered_int8(op, x, op->weights + o * taps, i, j);
-                    luc_bias_int8 bias = op->bias ? op->bias[o] : 0;
+                    luc_bias_int8 bias = op->bias != NULL ? op->bias[o] : 0;
                     int32_t steps = luc_rescaled_int8(sum + bias, op->multipliers[o], op->shifts[o]);
                     *y++ = luc_stored_int8(steps, op->result_zero, op->least, op->most);
                 }
