@@ -26,10 +26,12 @@ _UNBOUNDED = re.compile(r"bytes \(dynamic\)")
 _ANY = "__indirect_call"
 """Name in a call graph for a call by an address."""
 
-LARGE = 1 << 20
-"""Bytes of a table from which on it is declared for the measurement, and not defined: a compiler
-takes 40 bytes of memory for each byte of floats, and a microsecond.
+LARGE = 1 << 22
+"""Bytes of tables from which on the tables are declared for the measurement, and not defined: a
+compiler takes 40 bytes of memory for each byte of floats, and a microsecond.
 """
+_SMALL = 1 << 10
+"""Bytes of tables that are always defined."""
 _HERE = ' __attribute__((visibility("hidden")))'
 _BEGIN, _END = "\nstatic const ", "\n};"
 _TABLE = re.compile(r"(\w+) (\w+)\[(\d+)\](.*) = \{")
@@ -70,7 +72,8 @@ def measure(program: Program) -> Measured | None:
         return None
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / f"{program.options.name}.c"
-        text, outside = declared(program.source)
+        is_large = program.table_bytes > LARGE
+        text, outside = declared(program.source) if is_large else (program.source, 0)
         write_file(source, text)
         write_file(source.with_suffix(".h"), program.header)
         made = Path(folder) / "program.o"
@@ -84,13 +87,13 @@ def measure(program: Program) -> Measured | None:
 
 
 def declared(source: str) -> tuple[str, int]:
-    """Declare large tables of a program, which are then in another place, and count their bytes."""
+    """Declare tables of a program, which are then in another place, and count their bytes."""
     parts, begin, left_out = list[str](), 0, 0
     place = source.find(_BEGIN)
     while place >= 0:
         table = _TABLE.match(source, place + len(_BEGIN))
         size = 0 if table is None else item_bytes(table[1]) * int(table[3])
-        if table is not None and size > LARGE:
+        if table is not None and size > _SMALL:
             ctype, name, count, aligned = table.groups()
             parts += [
                 source[begin:place],
