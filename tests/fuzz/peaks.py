@@ -66,6 +66,7 @@ UNMEASURED = {
     "HashtableImport": "it takes texts and numbers, which are counted as they are held",
     "HashtableSize": "its result is a number",
     "LevelsDecode": "chance makes no codes, bases and scales that fit large tensors",
+    "If": "graphs that chance makes have no operators: such choices are compiled",
     "MaxUnpooling2D": "places are those of a pool: chance makes none that lie in windows",
     "Rank": "a plan knows the result from the operand's shape",
     "ReadVariable": "it gives what ASSIGN_VARIABLE took, which is measured",
