@@ -70,6 +70,7 @@ REFUSED = {
 SETTLED = "import computes what is known"
 LONGER = "import spells out what ONNX's operator does for all operands"
 DOUBLES = "import takes doubles for floats"
+COUNTED = "import hands on the number of a turn, and whether another follows"
 OTHERWISE = {
     "Fill_001": LONGER,
     "FloorDiv_000": DOUBLES,
@@ -87,6 +88,9 @@ OTHERWISE = {
     "ResizeNearestNeighbor_000": "import picks pixels by GATHER: ONNX rounds halves otherwise",
     "Shape_000": SETTLED,
     "SparseToDense_000": LONGER,
+    "While_000": COUNTED,
+    "While_001": COUNTED,
+    "While_002": COUNTED,
     "ZerosLike_000": SETTLED,
 }
 """Recipes whose files are other ones once they were read and written again, and why."""
@@ -95,9 +99,6 @@ UNREAD = {
     "Unique_001": "Unique",
     "Unique_002": "Unique",
     "Unique_003": "Unique",
-    "While_000": "Loop",
-    "While_001": "Loop",
-    "While_002": "Loop",
 }
 """Recipes whose files are not read, and the operator that is not imported."""
 

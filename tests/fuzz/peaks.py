@@ -60,6 +60,7 @@ HUNGRY = "hungry"
 
 UNMEASURED = {
     "BroadcastArgs": "its operands have a number for each axis",
+    "Call": "graphs that chance makes have no operators: such calls are compiled",
     "CallOnce": "it has neither operands nor results",
     "Hashtable": "its result is a number",
     "HashtableFind": "chance fills no table",
@@ -75,6 +76,7 @@ UNMEASURED = {
     "Shape": "a plan knows the result from the operand's shape",
     "SkipGram": "it takes and gives texts, which are counted as they are held",
     "StablehloCase": "it calls graphs, whose operators are measured",
+    "StablehloComposite": "graphs that chance makes have no operators: such calls are compiled",
     "StablehloReduceWindow": "chance makes no windows and steps that fit large tensors",
     "StablehloRngBitGenerator": "chance makes no state of two numbers of 64 bits",
     "StablehloScatter": "chance makes no places that fit large tensors",

@@ -45,6 +45,8 @@ def files_named(word: str) -> set[Path]:
     """List the files that a word may name: also in front of ``:ARRAY``, behind ``RUNTIME:``, and
     the first one of ``each:PREFIX``.
     """
-    names = {f"{word.removeprefix(EACH)}0"} if word.startswith(EACH) else {word}
-    names |= {word.rpartition(":")[0], word.partition(":")[2]}
+    if word.startswith(EACH):
+        names = {f"{word.removeprefix(EACH)}0"}
+    else:
+        names = {word, word.rpartition(":")[0], word.partition(":")[2]}
     return {Path(os.path.realpath(name)) for name in names if name and "\0" not in name}
