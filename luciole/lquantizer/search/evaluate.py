@@ -35,7 +35,7 @@ from luciole.lquantizer.whole.levels import quantize_records, replaced
 from luciole.lquantizer.whole.mixed import quantize_mixed, with_integers
 
 _SAVED = 3
-"""Bytes of a float that one of its integer does not take."""
+"""Bytes that a number of 8 bits takes less than a float."""
 Size = Callable[[Model], int]
 """The size of a model's file; exporters are not this room's, so the caller brings it."""
 Clock = Callable[[Model, Records], latency.Times]
