@@ -152,10 +152,12 @@ class _Search:
         layers = [op for op in self.trials.work.graph.ops if op.name in known]
         step = self.track("measuring layers", len(layers))
         for op in layers:
-            self.measured[op.name] = {
-                format: Candidate(self._noise(op, SCHEMES[format]), weight_bytes(op, bits))
-                for format, bits in self._possible(op, formats)
-            }
+            possible = dict(self._possible(op, formats))
+            if {NIBBLES, BYTES} <= possible.keys():  # others have what those around them have
+                self.measured[op.name] = {
+                    format: Candidate(self._noise(op, SCHEMES[format]), weight_bytes(op, bits))
+                    for format, bits in possible.items()
+                }
             step(1)
 
     def _possible(

@@ -261,7 +261,8 @@ class Case:
         content = forms.tflite(file)
         if content is None:
             return
-        if job[0] in (*schemes.UNIFORM, *schemes.ALONE):  # whose files are for LiteRT
+        is_own = any(op.kind == "CUSTOM(LevelsDecode)" for op in file.graph.ops)
+        if job[0] in (*schemes.UNIFORM, *schemes.ALONE) and not is_own:  # which are for LiteRT
             self._see(job, "LiteRT refuses it", forms.refused_by_litert(content))
         if any(op.kind in UNLIKE and _on_integers(op) for op in file.graph.ops):
             return

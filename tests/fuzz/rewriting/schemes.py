@@ -91,7 +91,11 @@ def schemes_of(seed: int, number: int, share: float = 1.0) -> list[Scheme]:
 def _uniform(rng: np.random.Generator, name: str, plain: Plain) -> Scheme:
     way = dict(_one_of(rng, _WAYS))
     if name == "mixed":
-        return Scheme(name, {"scheme": name, "target_drop": float(rng.integers(1, 4))}, plain)
+        drop = int(rng.integers(1, 4))
+        least = 1 if drop == 2 else 4  # with fewer than 4 bits files are for luciole alone
+        return Scheme(
+            name, {"scheme": name, "target_drop": float(drop), "least_bits": least}, plain
+        )
     way = {k: _OWN[name] if v == "own" else v for k, v in way.items()}
     symmetric = bool(way.get("symmetric"))
     return Scheme(name, {"scheme": name, **way}, replace(plain, symmetric=symmetric))
