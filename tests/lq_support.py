@@ -5,12 +5,17 @@ The oracle counts differing signs with plain NumPy and shares no code with the p
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from luciole.interpreter import compile_graph
 from luciole.ir import Array, Model
@@ -166,3 +171,20 @@ def check_parts(model: Model, x: Array, threads: int) -> None:
         jit.caller(np.array([[step.address, part.ctypes.data]], np.int64))()
         assert np.isnan(result).any() == (done < threads)
     np.testing.assert_array_equal(result, wanted)
+
+
+def computed_on(processor: str, program: str, folder: Path) -> tuple[Array, str]:
+    """Run a program for another x86-64 processor; what it keeps in the file that it is given, and
+    what it prints.
+    """
+    if os.uname().machine != "x86_64":
+        pytest.skip("needs an x86-64 processor")
+    path = folder / "y.npy"
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(path)],
+        env=os.environ | {"LUCIOLE_CPU": processor},
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    return np.load(path), done.stdout

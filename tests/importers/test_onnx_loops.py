@@ -12,7 +12,7 @@ import pytest
 
 import luciole
 from luciole.exporters import to_bytes
-from luciole.ir import Array, LucioleError
+from luciole.ir import Array, LucioleError, Model
 from tests.support import litert
 
 onnx = pytest.importorskip("onnx")
@@ -166,12 +166,16 @@ CASES: Mapping[str, tuple[Callable[[], Any], list[dict[str, Array]]]] = {
 IN_LITERT = [name for name in CASES if "open" not in name and "input" not in name]
 
 
+def opened(name: str, folder: Path) -> tuple[Any, Model, Sequence[dict[str, Array]]]:
+    """Open the file of a case in onnxruntime and here; also returns its records."""
+    make, records = CASES[name]
+    onnx.save(make(), folder / "m.onnx")
+    return runtime.InferenceSession(folder / "m.onnx"), luciole.load(folder / "m.onnx"), records
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_loop_gives_what_onnxruntime_gives_in_each_run(name: str, tmp_path: Path) -> None:
-    make, records = CASES[name]
-    onnx.save(make(), tmp_path / "m.onnx")
-    session = runtime.InferenceSession(tmp_path / "m.onnx")
-    model = luciole.load(tmp_path / "m.onnx")
+    session, model, records = opened(name, tmp_path)
     assert [op.kind for op in model.graph.ops].count("WHILE") == 1
     interpreter = luciole.Interpreter(model)
     for record in (*records, records[0]):
@@ -186,10 +190,7 @@ def test_a_loop_gives_what_onnxruntime_gives_in_each_run(name: str, tmp_path: Pa
 
 @pytest.mark.parametrize("name", IN_LITERT)
 def test_a_file_of_a_loop_runs_in_litert(name: str, tmp_path: Path) -> None:
-    make, records = CASES[name]
-    onnx.save(make(), tmp_path / "m.onnx")
-    session = runtime.InferenceSession(tmp_path / "m.onnx")
-    model = luciole.load(tmp_path / "m.onnx")
+    session, model, records = opened(name, tmp_path)
     content = to_bytes(model, "tflite")
     for record in records:
         given = [record[value.name] for value in model.graph.inputs]

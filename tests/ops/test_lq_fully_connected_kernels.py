@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +11,7 @@ import pytest
 from luciole.ir import Array
 from luciole.kernels.layers.levels import counting, level_sums
 from luciole.schema.enums import ActivationFunctionType as Act
-from tests import lq_conv_support
+from tests import lq_conv_support, lq_support
 from tests.lq_conv_support import random_conv
 from tests.lq_support import Layer, check_parts, oracle, random_input, random_layer, with_offsets
 
@@ -110,16 +107,9 @@ def test_other_processors_give_the_same(processor: str, tmp_path: Path) -> None:
     """Without AVX-512 rows have 256 bits, bits are looked up with AVX2 and counted in bytes without
     it, and SSE2 has no fused multiply-add: rounding differs.
     """
-    if os.uname().machine != "x86_64":
-        pytest.skip("needs an x86-64 processor")
-    path = tmp_path / "y.npy"
-    forced = {"LUCIOLE_CPU": processor}
-    command = [sys.executable, "-c", PROGRAM, str(path)]
-    output = subprocess.run(
-        command, env=os.environ | forced, check=True, capture_output=True, text=True
-    ).stdout
-    assert output.split() == ["False", str(processor != "x86-64")]
-    np.testing.assert_allclose(np.load(path), results_of_every_way(), rtol=0, atol=1e-5)
+    y, printed = lq_support.computed_on(processor, PROGRAM, tmp_path)
+    assert printed.split() == ["False", str(processor != "x86-64")]
+    np.testing.assert_allclose(y, results_of_every_way(), rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("rows", [1, 40])

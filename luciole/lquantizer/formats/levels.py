@@ -125,8 +125,8 @@ def fit(
         raise ValueError("an offset is fitted by least squares only")
     centre = _centre(samples, settings, offset)
     basis = _initial(samples, centre, bits, settings) if start is None else np.array(start)
+    before = np.column_stack([basis, centre])
     for _ in range(settings.iterations):
-        before = np.column_stack([basis, centre])
         if settings.method == "gradient":
             basis = _gradient(samples, basis, settings)
         else:
@@ -134,6 +134,7 @@ def fit(
         now = np.column_stack([basis, centre])
         if (np.abs(before - now) <= 1e-12 + 1e-7 * np.abs(now)).all():
             break
+        before = now
     return Fit(basis, centre, levels_error(samples, basis, centre))
 
 
