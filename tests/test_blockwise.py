@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from luciole.interpreter import compile_graph
 from luciole.ir import Array, Graph, Model, TensorType, Value
 from luciole.ir.analysis.weights import weights_of
 from luciole.ir.blockwise import Blockwise
+from luciole.ir.dtypes import limits_of
 from luciole.ir.op import Op
 from luciole.ir.ops.embedding_lookup import EmbeddingLookup
 from luciole.ir.ops.fully_connected import FullyConnected
@@ -26,6 +28,8 @@ from luciole.ir.text.listing import dump
 from luciole.kernels.layers.floats import blocks as blocks_kernel
 from luciole.schema.enums import ActivationFunctionType
 from luciole.schema.tables import BlockwiseQuantization, QuantizationParameters
+from tests.compiler.side_by_side import SideBySide, sound
+from tests.compiler_support import built, close, needs_compiler, program_of
 from tests.support import litert
 
 OUTPUTS, INPUTS, SIZE = 8, 64, 32
@@ -83,16 +87,23 @@ def test_dense_layers_compute_with_the_numbers_that_blocks_stand_for() -> None:
     assert [step.native is not None for step in plan.steps] == [True]
 
 
-def layer(rows: int, outputs: int, n: int, size: int, **attributes: Any) -> tuple[Model, Array]:
+def layer(
+    rows: int,
+    outputs: int,
+    n: int,
+    size: int,
+    dtype: TensorType = TensorType.INT4,
+    **attributes: Any,
+) -> tuple[Model, Array]:
     """A dense layer with blocks of ``size`` and a bias, and what it should give."""
-    rng = np.random.default_rng(n + rows)
-    codes = rng.integers(-8, 8, (outputs, n)).astype(np.int8)
+    rng, (low, high) = np.random.default_rng(n + rows), limits_of(dtype)
+    codes = rng.integers(low, high, (outputs, n), endpoint=True).astype(np.int8)
     scales = rng.uniform(0.01, 0.05, (outputs, n // size)).astype(np.float16)
     model = Model()
     graph = model.add_graph(Graph("main"))
     x = graph.add_input("x", (rows, n))
     x.dtype = TensorType.FLOAT32
-    weights = graph.add_constant("w", codes, TensorType.INT4)
+    weights = graph.add_constant("w", codes, dtype)
     weights.block_tensors = graph.add_constant("s", scales), None
     details = BlockwiseQuantization(scales=0, zero_points=-1, block_size=size)
     weights.quantization = QuantizationParameters(details=details)
@@ -149,6 +160,25 @@ def test_blocks_with_zero_points_run_compiled_as_real_numbers() -> None:
     assert bias.data is not None
     found = got.get_tensor(got.get_output_details()[0]["index"])
     np.testing.assert_allclose(found, want + bias.data, rtol=1e-5, atol=1e-5)
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", [TensorType.INT4, TensorType.INT8])
+def test_blocks_in_c(dtype: TensorType, tmp_path: Path) -> None:
+    """Rows of several outputs, as codes and as bytes, give NumPy's products."""
+    every, wanted = SideBySide(), []
+    for rows, n, activation in ((1, 128, "RELU"), (3, 64, "NONE"), (2, 256, "TANH")):
+        kind = ActivationFunctionType[activation]
+        model, real = layer(rows, 33, n, 64, dtype, activation=kind)
+        x = np.random.default_rng(1).normal(size=(rows, n)).astype(np.float32) / 9
+        every.join(model, [x])
+        bias = model.graph.ops[0].required(2).contents
+        y = x.astype(np.float64) @ real.T + bias
+        wanted.append({"RELU": np.maximum(y, 0), "NONE": y, "TANH": np.tanh(y)}[activation])
+    sound(every, tmp_path, within=1e-6)
+    ran = built(program_of(every.model), tmp_path).run(every.given)
+    for found, y in zip(ran, wanted, strict=True):
+        close(found, y.astype(np.float32), 1e-6)
 
 
 def test_litert_which_rounds_inputs_to_8_bits_is_near() -> None:

@@ -15,6 +15,7 @@ from luciole.ir.calls import remembered
 from luciole.ir.dtypes import array_bytes, pack
 from luciole.ir.infer import infer_op
 from luciole.ir.ops.control_flow import While
+from luciole.ir.ops.embedding_lookup import EmbeddingLookup
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.passes.canonical.inline_calls import inline_calls
 from luciole.ir.passes.folding.fold_constants import folded
@@ -23,7 +24,6 @@ from luciole.ir.sparsity import dense
 from luciole.ir.value import element_count, shape_text
 from luciole.kernels.core import allocation, evaluation
 from luciole.kernels.core.errors import MemoryLimitError
-from luciole.kernels.layers.floats.blocks import takes
 
 
 @dataclass(frozen=True)
@@ -141,14 +141,19 @@ class _Constants:
 
 
 def _reads_blocks(value: Value, blocks: Blockwise) -> bool:
-    """Return whether compiled kernels compute with a constant's blocks as they are."""
-    are_layers = all(
-        isinstance(op, FullyConnected)
-        and op.input is not value
-        and op.input.dtype == TensorType.FLOAT32
-        for op, _ in value.users
-    )
-    return are_layers and bool(value.users) and not value.is_output and takes(blocks)
+    """Return whether kernels compute with a constant's blocks as they are."""
+    takes = value.dtype in (TensorType.INT4, TensorType.INT8) and blocks.is_symmetric
+    are_layers = all(_multiplies(op, value) or _looks_up(op, value) for op, _ in value.users)
+    return are_layers and bool(value.users) and not value.is_output and takes
+
+
+def _multiplies(op: Op, weights: Value) -> bool:
+    dense = isinstance(op, FullyConnected) and op.input is not weights
+    return dense and op.required(0).dtype == TensorType.FLOAT32
+
+
+def _looks_up(op: Op, table: Value) -> bool:
+    return isinstance(op, EmbeddingLookup) and op.infer_dtype() != table.dtype
 
 
 def _unfolded(ops: Sequence[Op], constants: _Constants) -> list[Op]:

@@ -5,7 +5,7 @@ the last axis. The scales are another tensor of the graph, as in TFLite's Blockw
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,11 +83,22 @@ class Blockwise:
         """Bits of one code."""
         return element_bits(self.dtype) or 0
 
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether 0 is the code of 0 in each block."""
+        return not self.points.any()
+
     def decode(self, codes: Array) -> NDArray[np.float64]:
         """Compute the real numbers that codes stand for."""
         rows = codes.reshape(-1, self.size).astype(np.float64) - self.points[:, None]
         real: NDArray[np.float64] = (rows * self.scale[:, None]).reshape(codes.shape)
         return real
+
+    def entries(self, indices: NDArray[np.intp], shape: tuple[int, ...]) -> Blockwise:
+        """Take the blocks of some entries of axis 0 of a tensor of this shape."""
+        rows = (max(shape[0], 1), -1)
+        scale, points = self.scale.reshape(rows)[indices], self.points.reshape(rows)[indices]
+        return replace(self, scale=scale.reshape(-1), points=points.reshape(-1))
 
     def encode(self, x: Array) -> Array:
         """Find the nearest codes of real numbers, halves away from zero, saturated."""

@@ -280,8 +280,9 @@ def float_in_c(op: FullyConnected, context: PortableContext) -> list[CCall]:
 def hybrid_in_c(op: FullyConnected, context: PortableContext) -> list[CCall]:
     """Call the layer of floats with weights of bytes: rows are images of one pixel."""
     _refuse_format(op)
-    if blocks_of(op.weights) is not None:
-        raise UnsupportedError("weights with a scale for each block have no C form")
+    blocks = Blockwise.given(op.weights)
+    if blocks is not None:
+        return _blocks_in_c(op, blocks, context)
     outputs, n = op.weights.dims
     rows = element_count(op.input.dims) // n
     x, y = (Value("row", TensorType.FLOAT32, (rows, 1, 1, size)) for size in (n, outputs))
@@ -298,3 +299,16 @@ def hybrid_in_c(op: FullyConnected, context: PortableContext) -> list[CCall]:
         asymmetric=op.asymmetric_quantize_inputs,
         together=True,
     )
+
+
+def _blocks_in_c(op: FullyConnected, blocks: Blockwise, context: PortableContext) -> list[CCall]:
+    """Call the layer of floats whose weights have a scale for each block."""
+    within, after = as_limits(op.activation)
+    fields = _fields(op, context) | {"bias": context.optional(op.bias)} | cut_off(within)
+    fields |= {"size": blocks.size, "scales": blocks.scale}
+
+    def layer(y: Value) -> CCall:
+        call = CCall("luc_fully_connected_blocks", fields, (op.input,), (y,))
+        return with_packed_weights(call, context.constant(op.weights), context, most=0)
+
+    return activated(after, op.results[0], layer)

@@ -62,7 +62,7 @@ def build(op: Gather, context: Context) -> NativeStep | None:
     if (op.indices.is_constant and not fits) or (indices.size and not n):
         return None
     if not op.indices.is_constant or batch or indices.size > MOST_PICKED:
-        return _as_they_come(params, indices, context.results[0], along, batch)
+        return as_they_come(params, indices, context.results[0], along, batch)
     rows = np.moveaxis(params, along, 0)
     shape = (*params.shape[:along], indices.size, *params.shape[along + 1 :])
     picked = np.moveaxis(context.results[0].reshape(shape), along, 0)
@@ -103,7 +103,7 @@ class GatherRecord(Record):
     wrong: int
 
 
-def _as_they_come(params: Array, indices: Array, y: Array, along: int, batch: int) -> NativeStep:
+def as_they_come(params: Array, indices: Array, y: Array, along: int, batch: int) -> NativeStep:
     """Make the step that reads indices when it runs, and raises ShapeError for a wrong one."""
     outer, n = params.shape[:along], params.shape[along]
     memory, wrong = Memory(), np.zeros(1, np.int64)

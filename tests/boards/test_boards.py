@@ -27,6 +27,7 @@ from tests.boards import firmware
 from tests.boards.firmware import BOARDS, Board, Ran
 from tests.compiler_support import built, program_of
 from tests.lstm_support import integer_lstm
+from tests.networks import network
 from tests.support import Affine, data_path, one_op
 from tests.windows_support import WINDOWED, WINDOWS, Window, windowed
 
@@ -105,6 +106,12 @@ def test_layers_give_the_same_bits_by_dsp_instructions_and_helium(
     program = program_of(luciole.quantize(model, records, scheme=scheme, proof=False).model)
     for optimize in ("-Os", "-O3"):
         ran(program, board, tmp_path, optimize)
+
+
+@pytest.mark.parametrize("board", ["m0plus", "m4"])
+def test_weights_of_blocks_give_the_same_bits(board: str, tmp_path: Path) -> None:
+    model = luciole.quantize(network((128, 64, 10)), scheme="weights:int4/32").model
+    ran(program_of(model), board, tmp_path)
 
 
 @pytest.mark.parametrize("scale", [1.3e-9, 2.0, 5000.0])

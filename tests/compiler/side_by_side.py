@@ -75,7 +75,9 @@ class SideBySide:
         else:
             value = self.graph.add_input(name, like.shape)
             value.dtype = like.dtype
-        value.quantization = like.quantization
+        value.quantization, (scales, _) = like.quantization, like.block_tensors
+        if scales is not None:
+            value.block_tensors = self._operand(f"{name}_scales", scales), None
         return value
 
     def check(self, folder: Path, within: float = 0.0, runs: int = 1) -> None:
@@ -97,9 +99,9 @@ class SideBySide:
             assert not wrong, "\n".join(wrong)
 
 
-def sound(every: SideBySide, folder: Path) -> None:
+def sound(every: SideBySide, folder: Path, within: float = 0.0) -> None:
     """Compare with the reference kernels, and run under sanitizers."""
-    every.check(folder)
+    every.check(folder, within)
     program = program_of(every.model)
     test = self_test(program, built(program, folder), random_records(program))
     assert run_sound(program, folder, test) == 0

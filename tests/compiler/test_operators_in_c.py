@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from luciole import Interpreter
 from luciole.ir import Array, Op, TensorType
 from luciole.ir.ops import comparisons, elementwise_unary, reduce
 from luciole.ir.ops.activations import Elu, HardSwish
@@ -44,10 +45,11 @@ from luciole.ir.ops.tile import Tile
 from luciole.ir.ops.transpose_conv import TransposeConv
 from luciole.schema.enums import ActivationFunctionType as Act
 from luciole.schema.enums import MirrorPadMode, Padding
-from tests.compiler.side_by_side import SideBySide
-from tests.compiler_support import built, needs_compiler, program_of
+from tests.compiler.side_by_side import SideBySide, sound
+from tests.compiler_support import built, needs_compiler, program_of, results
 from tests.recurrent_support import integer_svdf, layer
 from tests.support import Affine
+from tests.test_blockwise import model_of
 
 pytestmark = needs_compiler
 
@@ -268,6 +270,28 @@ def test_rows_of_tables(tmp_path: Path) -> None:
     for table in (IMAGE, CODES):
         every.add(EmbeddingLookup, [ints(1, 0, 1), table], (1,))
     every.check(tmp_path)
+
+
+def test_rows_of_integers_are_decoded_as_they_are_looked_up(tmp_path: Path) -> None:
+    every, rng = SideBySide(), np.random.default_rng(2)
+    grids = [0.3], rng.uniform(0.1, 0.9, 40).tolist()
+    for scales in grids:
+        for dtype, most in ((TensorType.INT8, 127), (TensorType.INT4, 7), (TensorType.INT2, 1)):
+            table = rng.integers(-most - 1, most + 1, (40, 3, 11)).astype(np.int8)
+            grid = Affine(scales, [0] * len(scales), dtype=dtype)
+            given = [ints(39, 0, 5), table]
+            floats = [TensorType.FLOAT32]
+            every.add(EmbeddingLookup, given, (1,), affine=[None, grid], dtypes=floats)
+    sound(every, tmp_path)
+    packed = [c.function for c in program_of(every.model).calls]
+    assert packed == [f"luc_embedding{s}" for s in ("", "_packed", "_packed")] * 2
+
+
+def test_rows_of_blocks_in_c(tmp_path: Path) -> None:
+    rows = np.array([1, 0, 5], np.int32)
+    model = model_of(EmbeddingLookup, rows, 4)
+    (found,) = results(model, tmp_path, {"x": rows})
+    np.testing.assert_array_equal(found, Interpreter(model).run({"x": rows})["y"])
 
 
 def test_recurrent_layers_keep_their_state(tmp_path: Path) -> None:

@@ -12,13 +12,13 @@ import pytest
 import luciole
 from luciole.exporters import to_bytes
 from luciole.interpreter.records import first_output
-from luciole.ir import Array, Model, TensorType, UnsupportedError
+from luciole.ir import Array, Model, TensorType
 from luciole.ir.analysis.weights import weight_constant
 from luciole.ir.blockwise import stored_scales
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.assignment.format_of import word_of
-from tests.compiler_support import program_of
+from tests.compiler_support import built, close, needs_compiler, program_of
 from tests.exporters.onnx_support import by_onnxruntime, ours, written
 from tests.lquantizer.networks import images
 from tests.networks import network, random
@@ -131,10 +131,18 @@ def test_onnxruntime_computes_the_same() -> None:
     np.testing.assert_allclose(theirs, ours(model, [x])[0], rtol=0, atol=1e-5)
 
 
-def test_c_is_refused() -> None:
+@needs_compiler
+def test_c_computes_the_same(tmp_path: Path) -> None:
     model = luciole.quantize(uneven(), scheme="weights:int4/32").model
-    with pytest.raises(UnsupportedError, match="a scale for each block have no C form"):
-        program_of(model)
+    given = {"x": random(4, 1, 128)}
+    program = program_of(model)
+    layers = [call.function for call in program.calls if "connected" in call.function]
+    assert layers == ["luc_fully_connected_blocks_packed"] * 3
+    weights = 128 * 64 + 64 * 64 + 64 * 10
+    scales, rest = 4 * weights // 32, 4 * (64 + 64 + 10)
+    assert program.table_bytes < weights // 2 + scales + rest + 400
+    (found,) = built(program, tmp_path).run(given)
+    close(found, first_output(model, given))
 
 
 def blocks_recipe(**weights: Any) -> list[Any]:

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import DTypeLike
 
+from luciole import Interpreter
 from luciole.exporters import to_bytes
+from luciole.interpreter import compile_graph
 from luciole.ir import Array, Graph, LucioleError, Model, ShapeError, TensorType, UnsupportedError
 from luciole.ir.ops.embedding_lookup import EmbeddingLookup
 from luciole.kernels.core import evaluation
@@ -46,12 +48,44 @@ SCALES, ZEROS = [0.1, 0.2, 0.3, 0.7], [0] * 4
         Affine(SCALES, ZEROS),
         Affine(0.3, dtype=TensorType.INT4),
         Affine(SCALES, ZEROS, dtype=TensorType.INT4),
+        Affine(0.3, dtype=TensorType.INT2),
+        Affine(SCALES, ZEROS, dtype=TensorType.INT2),
     ],
 )
 def test_quantized_rows_become_the_numbers_of_litert(affine: Affine) -> None:
-    model = quantized((counted(4, 6) % 16 - 8).astype(np.int8), affine)
+    """The reference and the compiled kernel give what LiteRT gives."""
+    half = 2 if affine.dtype == TensorType.INT2 else 8
+    model = quantized((counted(4, 8) % (2 * half) - half).astype(np.int8), affine)
     (theirs,) = litert(to_bytes(model, "tflite"), [ints(3, 0, 3)])
     np.testing.assert_allclose(real(model), theirs, rtol=1e-6, strict=True)
+    np.testing.assert_array_equal(compiled(model, ints(3, 0, 3)), real(model), strict=True)
+
+
+def compiled(model: Model, lookup: Array) -> Array:
+    """Run the only operator compiled."""
+    graph = model.graph
+    (step,) = compile_graph(graph, {graph.inputs[0]: lookup.shape}).steps
+    assert step.native is not None
+    (result,) = Interpreter(model).run({graph.inputs[0].name: lookup}).values()
+    return result
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.int64])
+def test_rows_are_copied_compiled(dtype: DTypeLike) -> None:
+    model = one_op(EmbeddingLookup, [ints(3, 0, 3), X.astype(dtype)], (1,))
+    np.testing.assert_array_equal(compiled(model, ints(3, 0, 3)), X[[3, 0, 3]].astype(dtype))
+
+
+@pytest.mark.parametrize("affine", [None, Affine(0.5)])
+def test_compiled_lookups_refuse_rows_that_are_not_there(affine: Affine | None) -> None:
+    table = counted(4, 2, dtype=np.int8)
+    model = one_op(EmbeddingLookup, [ints(0), table], (1,), affine=[None, affine])
+    if affine is not None:
+        model.graph.outputs[0].dtype = TensorType.FLOAT32
+    for row in (4, -1):
+        with pytest.raises(ShapeError, match=f"index {row} is out of range: axis 0"):
+            compiled(model, ints(row))
+    np.testing.assert_allclose(compiled(model, ints(2))[0], table[2] * (1 if not affine else 0.5))
 
 
 def test_zero_points_count() -> None:

@@ -7,6 +7,9 @@ from luciole.ir.rules import rank
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator, TensorType
 
+TABLES = (TensorType.INT8, TensorType.UINT8, TensorType.INT4, TensorType.INT2)
+"""Element types of rows that become real numbers as they are looked up."""
+
 
 class EmbeddingLookup(Op, code=BuiltinOperator.EMBEDDING_LOOKUP):
     """Rows picked along the first axis: result[i, ..] = value[lookup[i], ..].

@@ -168,4 +168,60 @@ static void luc_fully_connected_float(const struct luc_fully_connected_float *op
     }
 }
 
+struct luc_fully_connected_blocks {
+    int32_t rows;
+    int32_t inputs;
+    int32_t outputs;
+    int32_t size; /* of a block */
+    uint8_t has_least;
+    uint8_t has_most;
+    float least;
+    float most;
+    const int8_t *weights; /* [outputs][inputs] */
+    const float *scales;   /* [outputs][inputs / size] */
+    const float *bias;     /* [outputs], or none */
+};
+
+/* An output of all rows, whose weights are given. */
+static void luc_fully_connected_block_output(const struct luc_fully_connected_blocks *op,
+                                             const int8_t *weights, const float *x, int32_t o, float *y)
+{
+    const float *scales = op->scales + o * (op->inputs / op->size);
+    for (int32_t row = 0; row < op->rows; row++, x += op->inputs) {
+        float sum = 0.0f;
+        for (int32_t k = 0, b = 0; k < op->inputs; b++) {
+            float part = 0.0f;
+            for (int32_t end = k + op->size; k < end; k++) { part += x[k] * (float)weights[k]; }
+            sum += part * scales[b];
+        }
+        if (op->bias != NULL) { sum += op->bias[o]; }
+        if (op->has_least && sum < op->least) { sum = op->least; }
+        if (op->has_most && sum > op->most) { sum = op->most; }
+        y[row * op->outputs + o] = sum;
+    }
+}
+
+static void luc_fully_connected_blocks(const struct luc_fully_connected_blocks *op, const float *x, float *y)
+{
+    for (int32_t o = 0; o < op->outputs; o++) {
+        luc_fully_connected_block_output(op, op->weights + o * op->inputs, x, o, y);
+    }
+}
+
+struct luc_fully_connected_blocks_packed {
+    struct luc_fully_connected_blocks layer;
+    struct luc_packed packed;
+};
+
+/* `scratch` has the weights of an output. */
+static void luc_fully_connected_blocks_packed(const struct luc_fully_connected_blocks_packed *op,
+                                              const float *x, float *y, void *scratch)
+{
+    int8_t *weights = (int8_t *)scratch;
+    for (int32_t o = 0; o < op->layer.outputs; o++) {
+        luc_unpack(&op->packed, o, op->layer.inputs, 1, weights);
+        luc_fully_connected_block_output(&op->layer, weights, x, o, y);
+    }
+}
+
 #endif
