@@ -17,7 +17,7 @@ from luciole.ir.op import Op
 from luciole.ir.shown import Shown, Written
 from luciole.ir.value import UNRANKED, Buffer, Producer, Shape, Value
 from luciole.schema.enums import TensorType
-from luciole.schema.printable import quoted
+from luciole.schema.printable import counted, quoted
 
 
 @dataclass
@@ -32,10 +32,6 @@ class Signature:
 
 _FlatSignature = tuple[str, int, list[tuple[str, int]], list[tuple[str, int]]]
 """A key, the number of its graph, and arguments and results with the numbers of their tensors."""
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 _LINKS = frozenset({"model", "values", "_inputs", "_outputs", "ops"})
@@ -60,7 +56,7 @@ class Model(Shown):
         buffers = {id(v.buffer): len(v.buffer) for g in self.graphs for v in g.values if v.buffer}
         ops = sum(len(graph.ops) for graph in self.graphs)
         return (
-            f"<Model: {_counted(len(self.graphs), 'graph')}, {_counted(ops, 'operator')}, "
+            f"<Model: {counted(len(self.graphs), 'graph')}, {counted(ops, 'operator')}, "
             f"{sum(buffers.values()):,} bytes of constants>"
         )
 
@@ -156,7 +152,7 @@ class Graph(Written):
         self.debug_metadata_index = -1
 
     def __repr__(self) -> str:
-        sizes = _counted(len(self.ops), "operator"), _counted(len(self.values), "tensor")
+        sizes = counted(len(self.ops), "operator"), counted(len(self.values), "tensor")
         return f"<Graph {quoted(self.name)}: {', '.join(sizes)}>"
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -37,3 +37,8 @@ def listed(words: Iterable[str], last: str = "or") -> str:
     """Join words as a sentence lists them: "a, b or c"."""
     *first, end = words
     return f"{', '.join(first)} {last} {end}" if first else end
+
+
+def counted(count: int, what: str) -> str:
+    """Count things as a sentence does: "1 graph", "2 graphs"."""
+    return f"{count} {what}{'' if count == 1 else 's'}"

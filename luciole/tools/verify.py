@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from luciole.schema.printable import counted
 from luciole.tools.common import console
 from luciole.tools.common.command import (
     FAILED,
@@ -68,10 +69,9 @@ def _print_findings(name: str, model: Model, findings: Sequence[Finding], failed
         console.show(str(finding))
     operators = sum(len(graph.ops) for graph in model.graphs)
     verdict = "has errors" if failed else "is valid"
-    console.show(
-        f"{name} {verdict}: {len(model.graphs)} graphs, "
-        f"{operators} operators, {len(findings)} findings"
-    )
+    numbers = {"graph": len(model.graphs), "operator": operators, "finding": len(findings)}
+    parts = [counted(number, what) for what, number in numbers.items()]
+    console.show(f"{name} {verdict}: {', '.join(parts)}")
 
 
 def _declined(model: Model) -> list[Row]:

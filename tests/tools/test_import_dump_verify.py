@@ -91,7 +91,7 @@ def test_dump_shows_what_verify_refuses(capsys: Capture, folder: Path) -> None:
     assert (as_json.code, as_json.err) == (1, shown.err)
     outcome = call(capsys, "verify", "damaged.circle")
     assert outcome.code == 1
-    assert "damaged.circle has errors: 1 graphs, 3 operators" in outcome.out
+    assert "damaged.circle has errors: 1 graph, 3 operators" in outcome.out
     content = call(capsys, "verify", "damaged.circle", "--json")
     assert content.code == 1
     found = json.loads(content.out)
@@ -112,7 +112,7 @@ def test_running_refuses_what_verify_refuses(capsys: Capture, folder: Path) -> N
 def test_verify_of_a_good_file(capsys: Capture, folder: Path) -> None:
     outcome = call(capsys, "verify", "model.circle")
     assert outcome.code == 0
-    assert outcome.out == "model.circle is valid: 1 graphs, 3 operators, 0 findings\n"
+    assert outcome.out == "model.circle is valid: 1 graph, 3 operators, 0 findings\n"
     content = json.loads(call(capsys, "verify", "model.circle", "--json").out)
     assert content == {"model": "model.circle", "valid": True, "findings": []}
 
