@@ -44,7 +44,9 @@ class Goal:
 
 @dataclass(frozen=True)
 class Budget:
-    """When the evolution ends: after so many evaluations in all, or minutes of this run."""
+    """When the evolution ends: after so many evaluations in all, or minutes from the beginning of
+    this run on, but not before the first networks.
+    """
 
     evaluations: int | None = None
     minutes: float | None = None

@@ -55,6 +55,7 @@ class Search:
 
         Raises LostError where the cluster is gone, QuantizeError where nothing can be evaluated.
         """
+        self._begun = time.monotonic()
         self._measure(runner)
         self._alone = [
             replace(one, costs=self.devices.excess(one.layer, one.option))
@@ -123,21 +124,22 @@ class Search:
 
     def _candidates(self, evolution: Nsga2, open_: Sequence[Candidate]) -> Iterator[Candidate]:
         """Yield candidates to evaluate, as evaluations before them allow."""
-        begun, waiting = time.monotonic(), list(open_)
+        waiting, least = list(open_), max(len(self._first()), 1)
         count = len(self._evaluated("shortened")) + len(
             self.storage.in_state("shortened", "failed")
         )
-        while not self._is_over(count, begun):
+        while not self._is_over(count, least):
             options = waiting.pop(0) if waiting else evolution.ask()
             if options is None:
                 return
             count += 1
             yield tuple(map(str, options))
 
-    def _is_over(self, count: int, begun: float) -> bool:
+    def _is_over(self, count: int, least: int) -> bool:
+        """Check whether the budget is spent; time alone leaves out none of the ``least`` first."""
         most, minutes = self.budget.evaluations, self.budget.minutes
-        late = minutes is not None and time.monotonic() - begun > 60 * minutes
-        return late or (most is not None and count >= most)
+        late = minutes is not None and time.monotonic() - self._begun > 60 * minutes
+        return (late and count >= least) or (most is not None and count >= most)
 
     def _details(self, candidate: Candidate) -> Task:
         """Name the coding of each layer that a shortened fit takes."""

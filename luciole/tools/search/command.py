@@ -143,7 +143,8 @@ def _add_work(parser: argparse.ArgumentParser) -> None:
         "--minutes",
         type=float,
         metavar="M",
-        help="the time of the search (default 10 without --evaluations)",
+        help="the time until nothing more is tried, after which the front is fitted (default 10 "
+        "without --evaluations)",
     )
     work.add_argument(
         "--workers", type=int, default=1, metavar="N", help="the number of processes (default 1)"

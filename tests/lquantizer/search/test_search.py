@@ -206,7 +206,9 @@ LADDER = {
 """Bytes and losses of each layer alone, which add up."""
 
 
-def adding_up(folder: Path, evaluations: int) -> tuple[Searched, list[str]]:
+def adding_up(
+    folder: Path, evaluations: int | None, minutes: float | None = None
+) -> tuple[Searched, list[str]]:
     """Search three layers whose figures add up."""
     genes = tuple(Gene((name,), tuple(LADDER), False, (name,)) for name in "abc")
     storage = Storage(folder / "search.db", {})
@@ -220,7 +222,7 @@ def adding_up(folder: Path, evaluations: int) -> tuple[Searched, list[str]]:
         return {"figures": {"bytes": size, "loss": loss, "agreement": None}, "model": b""}
 
     told: list[str] = []
-    budget = Budget(evaluations=evaluations, files=6)
+    budget = Budget(evaluations, minutes, files=6)
     search = Search(Space(genes), Goal(), storage, 60_000, 0.0, 0, budget, told.append)
     return search.run(InProcess(lambda: work)), told
 
@@ -235,6 +237,13 @@ def test_a_short_search_begins_with_uniform_networks_the_most_accurate_first(
     assert found.unreached > 0
     (line,) = [line for line in told if "reached" in line]
     assert line.startswith(f"{found.unreached} of the {found.unreached + 3} networks that a search")
+
+
+def test_time_that_measuring_layers_took_leaves_the_uniform_networks(tmp_path: Path) -> None:
+    found, told = adding_up(tmp_path, None, minutes=1e-9)
+    assert [len({*one.candidate}) for one in found.evaluated] == [1, 1, 1]
+    assert found.front
+    assert any("more evaluations or minutes" in line for line in told)
 
 
 def test_the_front_of_sums_is_evaluated_from_its_ends_inwards(tmp_path: Path) -> None:
