@@ -21,6 +21,7 @@ from luciole.implanting import read_ranges
 from luciole.importers import as_model, from_bytes, load
 from luciole.interpreter.records import Data, Records, Track, records_of
 from luciole.ir import Array, Model
+from luciole.ir.checked import checked
 from luciole.ir.errors import expect
 from luciole.ir.passes.canonical.unroll_unidirseqlstm import unroll_unidirseqlstm, whole_lstms
 from luciole.lquantizer import FitOptions, Result, Rounded, Settings, UniformOptions
@@ -59,6 +60,7 @@ __all__ = [
 Path_ = str | os.PathLike[str]
 
 
+@checked
 def compile(  # what the program is called
     model: Path_ | Model,
     folder: Path_,
@@ -92,6 +94,7 @@ def compile(  # what the program is called
     return program
 
 
+@checked
 def quantize(
     model: Path_ | Model,
     data: Data | None = None,
@@ -228,6 +231,7 @@ def _warn(result: Result, model: Model, options: Options) -> None:
         )
 
 
+@checked
 def sensitivity(
     model: Path_ | Model,
     data: Data | None = None,
@@ -264,6 +268,7 @@ def sensitivity(
     return measure_layers(model, records, chosen, track)
 
 
+@checked
 def search(
     model: Path_ | Model,
     data: Data,
@@ -359,6 +364,7 @@ def requantize(model: Path_ | Model, to: str) -> Result:
     return converted(lquantizer.requantize(model, to), model)
 
 
+@checked
 def finetune(
     student: Path_ | Model | Result,
     teacher: Path_ | Model,

@@ -21,6 +21,7 @@ from luciole.interpreter.records import (
     untracked,
 )
 from luciole.ir import Array, Graph, Model, Value
+from luciole.ir.checked import checked
 from luciole.ir.errors import expect
 from luciole.ir.names import main_tensor, ways
 from luciole.surgery import Parts
@@ -68,6 +69,7 @@ def _model_of(source: str | os.PathLike[str] | Model | None, content: bytes | No
     return source if isinstance(source, Model) else load(source)
 
 
+@checked
 def run(
     model: str | os.PathLike[str] | Model | Parts,
     data: Data,

@@ -23,6 +23,7 @@ from luciole.importers.files import read
 from luciole.interpreter.compare import compare, second_inputs
 from luciole.interpreter.records import Data, Records, check_records, records_of
 from luciole.ir import LucioleError, Model
+from luciole.ir.checked import checked
 from luciole.ir.errors import expect
 from luciole.ir.findings import Finding, refusal
 from luciole.ir.shown import Shown
@@ -74,6 +75,7 @@ def drawn(document: dict[str, Any]) -> str:
     return svg(model["graphs"][0], direction, document["title"], by, model["wrong"])
 
 
+@checked
 def view(
     model: Path_ | Model | Result,
     other: Path_ | Model | Result | None = None,

@@ -256,6 +256,15 @@ def graph_of(model: Model) -> Any:
             lambda m, x: untyped.quantize(m, x, scheme="mixed", target_drop="1"),
             "target_drop: a number is needed, found str",
         ),
+        (lambda m, x: untyped.quantize(m, x, proof="maybe"), "^proof: True or False .* found str"),
+        (lambda m, x: untyped.quantize(m, x, encode_bits=True), "^encode_bits: .* found bool"),
+        (
+            lambda m, x: luciole.lquantizer.FitOptions(encode_bits=True).default,
+            "^encode_bits: .* found bool",
+        ),
+        (lambda m, x: untyped.sensitivity(m, x, symmetric=1), "^symmetric: True .* found int"),
+        (lambda m, x: untyped.view(m, horizontal="yes"), "^horizontal: True .* found str"),
+        (lambda m, x: untyped.run(m, x, compiled="no"), "^compiled: True or False .* found str"),
     ],
 )
 def test_a_function_refuses_an_argument_of_another_type(

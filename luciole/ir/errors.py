@@ -28,8 +28,12 @@ SLIPS = (ArithmeticError, LookupError, TypeError, ValueError)
 
 
 def expect(value: object, kinds: type | tuple[type, ...], needed: str) -> None:
-    """Refuse an argument of another type. Raises LucioleError that says what is needed."""
-    if not isinstance(value, kinds):
+    """Refuse an argument of another type; True and False are no numbers. Raises LucioleError that
+    says what is needed.
+    """
+    accepted = kinds if isinstance(kinds, tuple) else (kinds,)
+    is_flag = isinstance(value, bool) and not {bool, object} & set(accepted)
+    if is_flag or not isinstance(value, kinds):
         raise LucioleError(f"{needed} is needed, found {type(value).__name__}")
 
 
