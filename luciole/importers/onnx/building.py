@@ -239,7 +239,7 @@ class Building:
 
     def name(self, hint: str) -> str:
         """Make a name that nothing has yet."""
-        hint = _plain(hint)
+        hint = plain(hint)
         while hint in self._taken:
             count = self._counts[hint] = self._counts.get(hint, 0) + 1
             candidate = f"{hint}_{count}"
@@ -249,7 +249,7 @@ class Building:
 
     def rename(self, value: Value, name: str) -> None:
         """Give a value a name of the file; what has it gets the value's, but inputs keep theirs."""
-        name = _plain(name)
+        name = plain(name)
         others = [v for v in self.graph.values if v.name == name and v is not value]
         if any(other.is_input for other in others):
             return
@@ -362,7 +362,8 @@ class Building:
         return axis + rank if axis < 0 else axis
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
+    """Write a name of the file as values have it."""
     return shorten(name.strip("/") or "tensor", _LONGEST_NAME)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from luciole.importers.extents import Settled
 from luciole.importers.imported import Imported
-from luciole.importers.onnx.building import Budget, Building
+from luciole.importers.onnx.building import Budget, Building, plain
 from luciole.importers.onnx.constants import outside_bytes
 from luciole.importers.onnx.element_types import held_type
 from luciole.importers.onnx.errors import RefusedError
@@ -25,6 +25,7 @@ from luciole.importers.onnx.functions import Functions, versions
 from luciole.importers.onnx.nodes import SINGLE, Nodes, Scope, names_given
 from luciole.importers.reader import file_bytes
 from luciole.ir import Array, Graph, Model, Signature, TensorType, UnsupportedError, Value
+from luciole.ir.analysis.origins import SourceNode
 from luciole.ir.errors import FormatError, missing_extra
 from luciole.ir.verify import verify
 from luciole.schema.onnx_dialect import NUMBERS, PRODUCER
@@ -67,6 +68,19 @@ def load(path: Path, settled: Settled | None = None) -> Imported:
 def from_bytes(data: bytes, settled: Settled | None = None) -> Imported:
     """Import a file's bytes. Raises what ``load`` does; constants in other files are refused."""
     return _imported(_parsed(data), None, len(data), settled=settled)
+
+
+def nodes_of(data: bytes) -> list[SourceNode]:
+    """List the nodes of a file's main graph, their tensors by the names that values get."""
+    return [
+        SourceNode(
+            printable(node.op_type),
+            printable(node.name or next(filter(None, node.output), "")),
+            tuple(plain(name) for name in node.input if name),
+            tuple(plain(name) for name in node.output if name),
+        )
+        for node in _parsed(data).graph.node
+    ]
 
 
 def from_proto(proto: ModelProto, constants: Mapping[str, Array] | None = None) -> Model:
