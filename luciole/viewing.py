@@ -16,10 +16,12 @@ from luciole.drawing.described import Look, described
 from luciole.drawing.document import Figures, Subject
 from luciole.drawing.levels import InputHistogram
 from luciole.drawing.page import html
+from luciole.drawing.proofs import report_proof
 from luciole.drawing.svg import svg
 from luciole.files import write_file
 from luciole.importers import as_model, load_with_findings
 from luciole.importers.files import read
+from luciole.importers.reader import reader_of
 from luciole.interpreter.compare import compare, second_inputs
 from luciole.interpreter.records import Data, Records, check_records, records_of
 from luciole.ir import LucioleError, Model
@@ -113,6 +115,7 @@ def view(
         figures = dict(shown.figures)
         measures.add(figures, measures.report_figures(content, "the report"))
         shown.figures, shown.notes = figures, measures.report_notes(content, "the report")
+        shown.proof = report_proof(content, "the report")
         others = measures.report_histograms(content, "the report")
         shown.histograms = others | dict(shown.histograms)
     look = Look("horizontal" if horizontal else "vertical", colour_by)
@@ -131,7 +134,8 @@ def _subject(source: Path_ | Model | Result, place: int) -> Subject:
     model, findings, dialect = read(path)
     if not model.graphs:
         raise LucioleError(f"{path.name}: {refusal(findings)}")
-    return Subject(model, path.name, dialect.name, _size(path), findings)
+    nodes = reader_of(path).nodes(path)
+    return Subject(model, path.name, dialect.name, _size(path), findings, nodes=nodes)
 
 
 def _size(path: Path) -> int | None:

@@ -24,9 +24,11 @@ from luciole.drawing.nodes import (
     end_json,
     op_json,
 )
+from luciole.drawing.notes import set_findings, set_origins
 from luciole.drawing.tensors import tensor_json
 from luciole.drawing.text import shown_name
 from luciole.ir import Graph, Model, Op, UnknownOp, Value
+from luciole.ir.analysis.origins import SourceNode
 from luciole.ir.equalization import equalized
 from luciole.ir.findings import Finding, refusal
 from luciole.ir.graph import Signature
@@ -40,15 +42,12 @@ Figures = dict[str, dict[str, float]]
 FEWEST, COLLAPSE_ABOVE = 24, 400
 """Operators from which on a graph has groups, and above which they are closed at first."""
 
-MOST_FINDINGS = 200
-"""Findings that the page lists."""
-
 
 @dataclass
 class Subject:
     """A model to show, with what is known of it: what is wrong with its file, the float operators
-    that its own replaced, and by operator name histograms of layers' inputs, figures, and what the
-    quantizer says.
+    that its own replaced, by operator name histograms of layers' inputs, figures, and what the
+    quantizer says, the nodes of a file in another format, and lines of the proof.
     """
 
     model: Model
@@ -60,6 +59,8 @@ class Subject:
     histograms: Mapping[str, InputHistogram] = field(default_factory=dict)
     figures: Figures = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
+    nodes: Sequence[SourceNode] = ()
+    proof: Sequence[str] = ()
 
 
 def document(subjects: Sequence[Subject], blobs: Blobs) -> Json:
@@ -69,7 +70,7 @@ def document(subjects: Sequence[Subject], blobs: Blobs) -> Json:
     with np.errstate(all="ignore"):  # constants of a file may hold anything
         models = [model_json(s, f"{m}", blobs) for m, s in enumerate(subjects)]
     return {
-        "title": " and ".join(one_line(s.title, 200) for s in subjects),
+        "title": " and ".join(one_line(s.title, 200) for s in subjects) or "luciole",
         "models": models,
         "measures": [],
         "differences": [],
@@ -95,14 +96,13 @@ def model_json(subject: Subject, identity: str, blobs: Blobs) -> Json:
     """Describe a model's own facts and its graphs."""
     model, numbers = subject.model, Numbering(subject.model)
     wrong = refusal(subject.findings)
-    return {
+    made: Json = {
         "title": one_line(subject.title, 200),
         "format": subject.format,
         "bytes": subject.file_bytes,
         "description": one_line(model.description or "", 2000),
         "wrong": None if wrong is None else one_line(wrong, 1000),
-        "findings": [_finding_json(finding) for finding in subject.findings[:MOST_FINDINGS]],
-        "more_findings": max(len(subject.findings) - MOST_FINDINGS, 0),
+        "proof": [one_line(line, 400) for line in subject.proof],
         "metadata": [[shown_name(name), len(buffer)] for name, buffer in model.metadata],
         "signatures": [_signature_json(s, numbers) for s in model.signatures],
         "graphs": [
@@ -110,6 +110,9 @@ def model_json(subject: Subject, identity: str, blobs: Blobs) -> Json:
             for g, graph in enumerate(model.graphs)
         ],
     }
+    set_findings(made, subject.findings)
+    set_origins(made, model.graph, subject.nodes)
+    return made
 
 
 def _signature_json(signature: Signature, numbers: Numbering) -> Json:
@@ -119,10 +122,6 @@ def _signature_json(signature: Signature, numbers: Numbering) -> Json:
         "inputs": [[shown_name(n), numbers.tensor(v)] for n, v in signature.inputs],
         "outputs": [[shown_name(n), numbers.tensor(v)] for n, v in signature.outputs],
     }
-
-
-def _finding_json(finding: Finding) -> Json:
-    return {key: one_line(text, 1000) for key, text in finding.as_json().items()}
 
 
 class _GraphWriter:

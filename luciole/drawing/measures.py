@@ -42,6 +42,10 @@ MEASURES = {
     "mse": Measure("output error (MSE)", "", "high"),
     "cosine": Measure("output cosine", "", "low"),
     "peak": Measure("output peak error / range", "", "high"),
+    "stage_baseline": Measure("held-back signal/noise, published form", "dB", "low"),
+    "stage_offset": Measure("held-back signal/noise, with offsets", "dB", "low"),
+    "stage_output_aware": Measure("held-back signal/noise, fitted", "dB", "low"),
+    "stage_fine_tuned": Measure("held-back signal/noise, fine-tuned", "dB", "low"),
     "weights_snr_db": Measure("weights signal/noise", "dB", "low"),
     "weights_mse": Measure("weights error (MSE)", "", "high"),
     "input_mse": Measure("input error (MSE)", "", "high"),
@@ -95,7 +99,7 @@ def report_figures(content: Any, path: str) -> Figures:
     layers = _rows(content, path, "layers", "a quantizer's report")
     figures = _of_rows(layers)
     for row in layers:
-        figures[str(row["name"])] |= _of_trials(row)
+        figures[str(row["name"])] |= _of_trials(row) | _of_stages(row)
     for name, row in _tensors(content, path).items():
         numbers = {}
         if _is_number(row.get("snr_db")):
@@ -105,6 +109,16 @@ def report_figures(content: Any, path: str) -> Figures:
         for called in (name, f"{name}{_INTEGERS}"):
             figures[called] = figures.get(called, {}) | numbers
     return figures
+
+
+def _of_stages(row: Mapping[str, Any]) -> dict[str, float]:
+    """Read a layer's signal-to-noise ratios after each stage, on held-back records."""
+    stages = row.get("stages")
+    named = stages.items() if isinstance(stages, Mapping) else ()
+    figures = {f"stage_{name}": figure for name, figure in named}
+    return {
+        n: float(figure) for n, figure in figures.items() if n in MEASURES and _is_number(figure)
+    }
 
 
 def _of_trials(row: Mapping[str, Any]) -> dict[str, float]:

@@ -16,6 +16,7 @@ MODULES = (
     "dom",
     "format",
     "blobs",
+    "letters",
     "boxes",
     "compose",
     "colours",
@@ -34,6 +35,7 @@ MODULES = (
     "menus",
     "merging",
     "opening",
+    "start",
     "main",
 )
 """The scripts, each after those that it imports from."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from luciole.drawing.nodes import BAND, HEADER, LABEL, MARGIN, PADDING, ROW
 from luciole.drawing.palette import CATEGORIES, PLAIN, bits_colour
-from luciole.drawing.text import fitted
+from luciole.drawing.text import fitted, width_of
 
 Json = dict[str, Any]
 
@@ -18,6 +18,7 @@ EDGE = 40
 FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"
 _INK, _PAPER, _LINE, _FAINT = "#1c2530", "#ffffff", "#8b95a3", "#5a6575"
 _WRONG = "#b3261e"
+_MARKS = {"error": _WRONG, "warning": "#a15c00"}
 
 
 def svg(graph: Json, direction: str, title: str, by: str = "bits", wrong: str | None = None) -> str:
@@ -113,6 +114,11 @@ def _node(node: Json, x: float, y: float, by: str) -> Iterator[str]:
     yield from _writing(node, width)
     if "activation" in node:
         yield from _activation(node["activation"], width, height)
+    if "mark" in node:
+        yield (
+            f'<rect x="-2" y="-2" width="{width + 4}" height="{height + 4}" rx="7" fill="none" '
+            f'stroke="{_MARKS[node["mark"]]}" stroke-width="2.5"/>'
+        )
     yield "</g>"
 
 
@@ -127,7 +133,11 @@ def _writing(node: Json, width: float) -> Iterator[str]:
         yield _text(width - MARGIN, HEADER - 9.5, node["badge"], "#ffffff", True, anchor, 10)
     for number, (name, text) in enumerate(node["rows"], 1):
         line, bold = HEADER + number * ROW - 2, f'<tspan font-weight="bold">{escape(name)}</tspan>'
-        yield f'<text x="{MARGIN:g}" y="{line:g}" fill="{_INK}">{bold} {escape(text)}</text>'
+        wide = width_of(name, bold=True) + width_of(f" {text}")
+        yield (
+            f'<text x="{MARGIN:g}" y="{line:g}" fill="{_INK}" {_kept(wide)}>{bold} '
+            f"{escape(text)}</text>"
+        )
 
 
 def _activation(name: str, width: float, height: float) -> Iterator[str]:
@@ -160,11 +170,16 @@ def _text(
     attributes: str = "",
     size: int = 12,
 ) -> str:
-    weight = ' font-weight="bold"' if bold else ""
+    weight, wide = ' font-weight="bold"' if bold else "", _kept(width_of(text, size, bold))
     return (
-        f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="{fill}"{weight} {attributes}>'
+        f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="{fill}"{weight} {wide} {attributes}>'
         f"{escape(text)}</text>"
     )
+
+
+def _kept(width: float) -> str:
+    """Keep a text to the width that its box was measured for, whatever letters there are."""
+    return f'textLength="{width:.1f}" lengthAdjust="spacingAndGlyphs"'
 
 
 def _colour(node: Json, by: str) -> str:

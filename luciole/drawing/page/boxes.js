@@ -3,6 +3,8 @@
 // Boxes come measured from Python with their constants. With anything else in them they are measured
 // here, and the drawing makes room for them as it does for open groups.
 
+import { widthOf } from "./letters.js";
+
 export const PARTS = [
   ["attributes", "Attributes", "Ctrl+D"],
   ["constants", "Constants", "Ctrl+I"],
@@ -15,20 +17,6 @@ const WIDEST = 260;
 const NARROWEST = 90;
 const PADDING = 6;
 const MOST_ROWS = 16;
-const FAMILY = '"Helvetica Neue", Helvetica, Arial, "Liberation Sans", sans-serif';
-
-let context = null;
-const widths = new Map();
-
-function widthOf(text, bold = false) {
-  const key = (bold ? "b" : "n") + text;
-  if (!widths.has(key)) {
-    context ??= document.createElement("canvas").getContext("2d");
-    context.font = `${bold ? "bold " : ""}12px ${FAMILY}`;
-    widths.set(key, context.measureText(text).width);
-  }
-  return widths.get(key);
-}
 
 // A text that is cut to a width: at its end, or (names, whose ends differ) at its beginning.
 function cut(text, room, keepEnd = false) {

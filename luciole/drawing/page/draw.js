@@ -1,6 +1,10 @@
 // The parts of a drawing as SVG elements. Colours are CSS variables, so that themes need no redraw.
 
 import { s } from "./dom.js";
+import { kept, widthOf } from "./letters.js";
+
+const BADGE = 10 / 12;
+const GAP = 10;
 
 export function drawItem(graph, item, colours, sizes) {
   if (item.type === "node") return drawNode(graph.nodes[item.reference], item, colours, sizes);
@@ -19,18 +23,17 @@ function drawNode(node, item, colours, sizes) {
       d: topBand(width, flat ? sizes.header : height, radius, flat),
       style: `fill:${fill}`,
     }),
-    titleOf(node, width, ink, sizes),
+    ...titleOf(node, width, ink, sizes),
   ];
-  if (node.badge) {
-    const place = { "text-anchor": "end", class: "badge", style: `fill:${ink}` };
-    parts.push(label(width - sizes.margin, sizes.header - 9.5, node.badge, place));
-  }
   rows.forEach(([name, text], i) => {
     const place = { x: sizes.margin, y: sizes.header + (i + 1) * sizes.row - 2 };
     const line = name ? [s("tspan", { class: "name" }, name), ` ${text}`] : text;
-    parts.push(s("text", { ...place, class: name ? "row" : "row faint" }, line));
+    const wide = name ? widthOf(name, true) + widthOf(` ${text}`) : widthOf(text);
+    const style = { class: name ? "row" : "row faint" };
+    parts.push(kept(wide, width - 2 * sizes.margin, { ...place, ...style }, line));
   });
   if (node.activation) parts.push(...activationBand(node.activation, width, height, sizes));
+  if (node.mark) parts.push(...markOf(node.mark, width, height, radius));
   if (node.status)
     parts.push(
       s("rect", {
@@ -56,14 +59,32 @@ function drawNode(node, item, colours, sizes) {
   );
 }
 
+// The title and the badge beside it, in the room that both have.
 function titleOf(node, width, ink, sizes) {
-  const place =
-    node.what === "op" ? { x: sizes.margin } : { x: width / 2, "text-anchor": "middle" };
-  return s(
-    "text",
-    { ...place, y: sizes.header - 9, style: `fill:${ink}`, class: "title" },
-    node.shown,
-  );
+  const room = width - 2 * sizes.margin;
+  const style = { style: `fill:${ink}` };
+  const y = sizes.header - 9;
+  const own = widthOf(node.shown, true);
+  if (node.what !== "op") {
+    const place = { x: width / 2, y, "text-anchor": "middle", class: "title" };
+    return [kept(own, room, { ...place, ...style }, node.shown)];
+  }
+  const beside = node.badge ? BADGE * widthOf(node.badge, true) : 0;
+  const share = Math.min(1, (room - (beside && GAP)) / (own + beside));
+  const title = { x: sizes.margin, y, class: "title", ...style };
+  const texts = [kept(own, own * share, title, node.shown)];
+  if (!node.badge) return texts;
+  const end = { x: width - sizes.margin, y: y - 0.5, "text-anchor": "end", class: "badge", ...style };
+  return [...texts, kept(beside, beside * share, end, node.badge)];
+}
+
+// The outline and the sign of a box that luciole verify complains of.
+function markOf(severity, width, height, radius) {
+  return [
+    s("rect", { x: -2, y: -2, width: width + 4, height: height + 4, rx: radius + 2, class: `mark ${severity}` }),
+    s("circle", { cx: width, cy: 0, r: 8, class: `sign ${severity}` }),
+    s("text", { x: width, y: 4, "text-anchor": "middle", class: "light title" }, "!"),
+  ];
 }
 
 export function spoken(node) {
@@ -74,6 +95,7 @@ export function spoken(node) {
     node.what === "op" ? node.name : node.what,
     inside,
     node.activation,
+    node.mark,
   ];
   return parts.filter(Boolean).join(", ");
 }
@@ -91,12 +113,12 @@ function activationBand(name, width, height, sizes) {
   const d = `M0 ${top}h${width}v${sizes.band - 5}a5 5 0 0 1 -5 5h-${width - 10}a5 5 0 0 1 -5 -5z`;
   return [
     s("path", { d, class: "activation" }),
-    label(sizes.margin, height - 6, name, { class: "light" }),
+    label(sizes.margin, height - 6, name, width - 2 * sizes.margin, { class: "light" }),
   ];
 }
 
-function label(x, y, text, properties) {
-  return s("text", { x, y, ...properties }, text);
+function label(x, y, text, room, properties) {
+  return kept(widthOf(text, properties.class.startsWith("title")), room, { x, y, ...properties }, text);
 }
 
 // What colours the operators inside have, as a bar.
@@ -121,8 +143,16 @@ function insideBar(graph, group, item, colours) {
   });
 }
 
+// The worst mark of the operators inside.
+function markInside(graph, group) {
+  const marks = group.nodes.map((n) => graph.nodes[n].mark);
+  return ["error", "warning"].find((mark) => marks.includes(mark));
+}
+
 function drawGroup(graph, item, colours, sizes) {
   const group = graph.groups[item.reference];
+  const room = item.width - 2 * sizes.margin;
+  const mark = markInside(graph, group);
   return s(
     "g",
     {
@@ -134,10 +164,11 @@ function drawGroup(graph, item, colours, sizes) {
     [
       s("rect", { x: 4, y: 4, width: item.width, height: item.height, rx: 8, class: "behind" }),
       s("rect", { width: item.width, height: item.height, rx: 8, class: "front" }),
-      label(sizes.margin, 18, group.shown, { class: "title" }),
-      label(sizes.margin, 18 + sizes.row, group.line, { class: "faint" }),
-      label(item.width - sizes.margin, 18, "+", { class: "title sign", "text-anchor": "end" }),
+      label(sizes.margin, 18, group.shown, room - 2 * GAP, { class: "title" }),
+      label(sizes.margin, 18 + sizes.row, group.line, room, { class: "faint" }),
+      label(item.width - sizes.margin, 18, "+", GAP, { class: "title", "text-anchor": "end" }),
       insideBar(graph, group, item, colours),
+      mark ? markOf(mark, item.width, item.height, 8) : null,
     ],
   );
 }
@@ -154,7 +185,7 @@ function drawFrame(graph, item) {
     },
     [
       s("rect", { width: item.width, height: item.height, rx: 10 }),
-      label(12, 18, `− ${group.shown}`, { class: "title" }),
+      label(12, 18, `− ${group.shown}`, item.width - 24, { class: "title" }),
     ],
   );
 }

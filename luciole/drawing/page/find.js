@@ -107,17 +107,19 @@ export class Find {
 function entriesOf(doc) {
   return doc.models.flatMap((m, model) =>
     m.graphs.flatMap((g, graph) => [
-      ...nodeEntries(g, model, graph),
+      ...nodeEntries(doc, g, model, graph),
       ...tensorEntries(g, model, graph),
     ]),
   );
 }
 
-function nodeEntries(g, model, graph) {
+function nodeEntries(doc, g, model, graph) {
+  const { source = [] } = doc.models[model];
   return g.nodes.map((n, node) => {
     const slot = n.results[0] ?? n.operands[0];
     const shape = slot && slot[1] >= 0 ? typed(g.tensors[slot[1]]) : "";
     const title = n.what === "op" ? n.title : n.what;
+    const from = (n.origins ?? []).map((k) => source[k].join(" ")).join(" ");
     return {
       model,
       graph,
@@ -125,7 +127,7 @@ function nodeEntries(g, model, graph) {
       title,
       shape,
       name: n.name,
-      text: `${title} ${n.kind} ${n.category} ${n.name} ${shape} ${searched(`${shape} ${n.rows.map((r) => r.join(" ")).join(" ")}`)}`.toLowerCase(),
+      text: `${title} ${n.kind} ${n.category} ${n.name} ${from} ${shape} ${searched(`${shape} ${n.rows.map((r) => r.join(" ")).join(" ")}`)}`.toLowerCase(),
     };
   });
 }

@@ -33,3 +33,7 @@ export function measured(measure, value) {
 export function typed(tensor) {
   return `${tensor.dtype}${tensor.text ? ` ${tensor.text}` : ""}`;
 }
+
+export function counted(count, what) {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
+}

@@ -232,8 +232,10 @@ export class GraphView {
     const nodes = [...rectangles].map(([colour, d]) =>
       s("path", { d, style: `fill:${colour}`, class: "far" }),
     );
+    const marked = this.scene.items.filter((i) => this.graph.nodes[i.reference]?.mark);
+    const d = marked.map((i) => `M${i.x} ${i.y}h${i.width}v${i.height}h${-i.width}z`).join("");
     return {
-      nodes,
+      nodes: d ? [...nodes, s("path", { d, class: "mark error far-mark" })] : nodes,
       edges: s("path", {
         d: this.scene.edges.map((e) => curve(e.points, this.direction)).join(""),
         class: "edge",

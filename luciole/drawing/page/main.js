@@ -13,6 +13,7 @@ import { Menu, check, closeMenus, entry } from "./menus.js";
 import { Minimap } from "./minimap.js";
 import { Opening } from "./opening.js";
 import { savePng, saveSvg } from "./pictures.js";
+import { Start } from "./start.js";
 import { edgePanel, groupPanel, modelPanel, nodePanel } from "./sidebar.js";
 import { differencesPanel, rankingPanel } from "./tables.js";
 
@@ -335,6 +336,11 @@ class App {
     announce(this.wheelZooms ? "the wheel zooms" : "the wheel scrolls");
   }
 
+  // Acts on a key; whether it meant something.
+  key(event) {
+    return onKey(this, event);
+  }
+
   // Leaves what is open, innermost first: a menu, a message, the selection.
   escape() {
     if (closeMenus(null) || this.opening.hide()) this.view().svg.focus();
@@ -409,7 +415,7 @@ function helpMenu() {
 
 // What concerns the whole page, whichever document it shows.
 function listen() {
-  document.addEventListener("keydown", (e) => onKey(window.app, e) && e.preventDefault());
+  document.addEventListener("keydown", (e) => window.app.key(e) && e.preventDefault());
   document.addEventListener("pointerdown", (e) => closeMenus(e.target));
   document.addEventListener("dragover", (e) => window.app.opening.dragged(e));
   document.addEventListener("dragleave", (e) => window.app.opening.dragLeft(e));
@@ -423,5 +429,9 @@ function contentOf(id) {
 
 const content = contentOf("document");
 openBlobs(contentOf("blobs"), content.served);
-window.app = new App(content);
+window.app = content.models.length
+  ? new App(content)
+  : new Start(content, (doc) => {
+      window.app = new App(doc);
+    });
 listen();

@@ -26,8 +26,10 @@ export class Opening {
     this.zones = h(
       "div",
       { id: "zones", hidden: true },
-      this.zone("Open", "instead of what is shown", false),
-      this.zone("Compare", `with ${app.doc.models[0].title}`, true),
+      this.zone("Open", app.doc.models.length ? "instead of what is shown" : "", false),
+      app.doc.models.length
+        ? this.zone("Compare", `with ${app.doc.models[0].title}`, true)
+        : null,
     );
     this.message = h("div", { id: "message", role: "alert", hidden: true });
     document.body.append(this.input, this.zones, this.message);

@@ -25,6 +25,7 @@ text{font-family:Helvetica,Arial,"Liberation Sans",sans-serif;font-size:12px;fil
 .box{fill:var(--paper);stroke:var(--line)}.activation{fill:var(--activation)}.behind,.front{fill:var(--group);stroke:var(--line)}
 .frame rect{fill:var(--frame0);stroke:var(--line);stroke-dasharray:5 4}.frame.deep1 rect{fill:var(--frame1)}
 .edge{fill:none;stroke:var(--line);stroke-width:1.3}.head{fill:var(--line)}.status{fill:none;stroke:#c62828;stroke-width:2;stroke-dasharray:5 3}
+.mark{fill:none;stroke-width:2.5}.mark.error{stroke:#d6453a}.mark.warning{stroke:#c77700}.sign.error{fill:#b3261e}.sign.warning{fill:#a15c00}
 .shape{font-size:11px;fill:var(--faint);paint-order:stroke;stroke:var(--back);stroke-width:4}
 `;
 

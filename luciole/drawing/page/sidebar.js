@@ -3,7 +3,7 @@
 import { button, h } from "./dom.js";
 import { barChart, histogramChart } from "./charts.js";
 import { STATUS, colouring, operatorsOf } from "./colours.js";
-import { measured, number, percent, size, typed } from "./format.js";
+import { counted, measured, number, percent, size, typed } from "./format.js";
 import { levelsPart } from "./levels.js";
 import { valuesPart } from "./values.js";
 
@@ -16,9 +16,11 @@ export function nodePanel(app, modelIndex, graphIndex, index) {
   const here = { app, doc: app.doc, modelIndex, graphIndex, graph };
   return [
     headOf(here, node),
+    node.mark ? findingsPart(app, here.doc.models[modelIndex], modelIndex, placeOf(here, node)) : null,
     differencePart(here, node),
     node.levels ? levelsPart(app.doc, node) : null,
     measuresPart(here, node),
+    originsPart(here, node),
     node.what === "op" ? attributesPart(node) : null,
     subgraphsPart(here, node),
     node.what === "input"
@@ -100,6 +102,17 @@ function measuresPart(here, node) {
     h("table", { class: "pairs" }, h("tbody", {}, rows)),
     node.note ? h("p", { class: "hint" }, node.note) : null,
   );
+}
+
+// The nodes of the file that an operator was imported from.
+function originsPart(here, node) {
+  const { source } = here.doc.models[here.modelIndex];
+  if (!source || node.what !== "op") return null;
+  const from = (node.origins ?? []).map((n) =>
+    h("p", {}, h("b", {}, source[n][0]), " ", h("bdi", { class: "name" }, source[n][1])),
+  );
+  const none = h("p", { class: "hint" }, "No node of the file: it was put between them.");
+  return h("section", { class: "part origins" }, h("h3", {}, "Imported from"), from.length ? from : none);
 }
 
 function attributesPart(node) {
@@ -321,7 +334,9 @@ export function modelPanel(app) {
       h("p", { class: "faint" }, modelFacts(model)),
     ),
     model.description ? h("p", {}, h("bdi", {}, model.description)) : null,
+    sourcePart(model),
     findingsPart(app, model, m),
+    proofPart(model),
     bitsPart(app.doc, operatorsOf({ models: [model] })),
     kindsPart(operatorsOf({ models: [model] })),
     endsPart(app, model, m),
@@ -354,11 +369,36 @@ export function modelPanel(app) {
   ]);
 }
 
-// What luciole verify says, worst first; where it speaks of an operator, a link to it.
-function findingsPart(app, model, m) {
-  if (!model.findings.length) return null;
+// How many nodes of an imported file became how many operators.
+function sourcePart(model) {
+  if (!model.source) return null;
+  const operators = model.graphs[0].nodes.filter((n) => n.what === "op");
+  const words = `${counted(model.source.length, "node")} of the file became ${counted(operators.length, "operator")}`;
+  return h(
+    "section",
+    { class: "part" },
+    h("h3", {}, "Shown as imported"),
+    h("p", {}, `${words}. Each one lists the nodes that it came from, and Find takes their names.`),
+  );
+}
+
+function proofPart(model) {
+  if (!model.proof?.length) return null;
+  const lines = model.proof.map((line) => h("p", {}, line));
+  return h("section", { class: "part" }, h("h3", {}, "Proof"), lines);
+}
+
+// Where findings speak of an operator.
+function placeOf(here, node) {
+  return `subgraphs[${here.graphIndex}].operators[${node.index}]`;
+}
+
+// What luciole verify says (of a place), worst first; where it speaks of an operator, a link to it.
+function findingsPart(app, model, m, place = "") {
+  const about = model.findings.filter(({ path }) => `${path}.`.startsWith(place && `${place}.`));
+  if (!about.length) return null;
   const order = ["error", "warning", "note"];
-  const sorted = [...model.findings].sort(
+  const sorted = about.sort(
     (a, b) => order.indexOf(a.severity) - order.indexOf(b.severity),
   );
   return h(
@@ -370,11 +410,11 @@ function findingsPart(app, model, m) {
         "p",
         {},
         h("span", { class: `tag ${f.severity}` }, f.severity),
-        findingPlace(app, model, m, f.path),
+        place ? null : findingPlace(app, model, m, f.path),
         h("bdi", {}, ` ${f.sentence}`),
       ),
     ),
-    model.more_findings
+    model.more_findings && !place
       ? h("p", { class: "hint" }, `and ${model.more_findings} more: luciole verify lists them`)
       : null,
   );
@@ -392,7 +432,7 @@ function findingPlace(app, model, m, path) {
 
 function modelFacts(model) {
   const ops = operatorsOf({ models: [model] });
-  return [model.format, model.bytes !== null && size(model.bytes), `${ops.length} operators`]
+  return [model.format, model.bytes !== null && size(model.bytes), counted(ops.length, "operator")]
     .filter(Boolean)
     .join(" · ");
 }

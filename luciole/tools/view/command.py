@@ -12,6 +12,7 @@ from luciole.schema.errors import LucioleError
 from luciole.tools.common import console
 from luciole.tools.common.apart import Output
 from luciole.tools.common.command import (
+    FINE,
     UsageError,
     a_model,
     add_common,
@@ -33,6 +34,7 @@ _EXAMPLES = """examples:
   circle-view float.circle answer.circle           shows both, nodes matched by tensor name
   circle-view answer.circle -o answer.html         writes one file that needs no network
   circle-view answer.circle -o answer.svg          writes a picture
+  circle-view                                      opens an empty page, on which files are dropped
 """
 
 
@@ -40,7 +42,12 @@ def main(argv: Sequence[str] | None = None, program: str = "circle-view") -> int
     """Run the program."""
     parser = parser_for(program, __doc__ or "")
     parser.epilog = _EXAMPLES
-    parser.add_argument("model", metavar="MODEL", help=a_model())
+    parser.add_argument(
+        "model",
+        metavar="MODEL",
+        nargs="?",
+        help=f"{a_model()}; without one the page begins empty and takes a file",
+    )
     parser.add_argument(
         "other",
         metavar="OTHER",
@@ -146,6 +153,8 @@ def _check(arguments: argparse.Namespace) -> None:
     from luciole.files import check_writable
 
     _check_output(arguments)
+    if not arguments.model:
+        _check_empty(arguments)
     attachment = arguments.netron_attachment
     if attachment and os.path.splitext(attachment)[1].lower() not in ("", ".json"):
         raise UsageError(f"--netron-attachment is {attachment}: Netron takes names ending in .json")
@@ -157,6 +166,16 @@ def _check(arguments: argparse.Namespace) -> None:
     for path in (arguments.output, arguments.netron_attachment, arguments.model_explorer):
         if path:
             check_writable(path)
+
+
+def _check_empty(arguments: argparse.Namespace) -> None:
+    """Refuse options that speak of a model where there is none."""
+    names = ("json", "report", "latency", "errors", "data", "netron_attachment", "model_explorer")
+    asked = [f"--{name.replace('_', '-')}" for name in names if getattr(arguments, name)]
+    if (arguments.output or "").lower().endswith(".svg"):
+        asked.append("--output FILE.svg")
+    if asked:
+        raise UsageError(f"{asked[0]} goes with a MODEL")
 
 
 def _check_output(arguments: argparse.Namespace) -> None:
@@ -180,11 +199,11 @@ def _check_embedding(arguments: argparse.Namespace) -> None:
 
 
 def _paths(arguments: argparse.Namespace) -> list[str]:
-    return [arguments.model, *([arguments.other] if arguments.other else [])]
+    return [path for path in (arguments.model, arguments.other) if path]
 
 
 def _subjects(arguments: argparse.Namespace) -> list[Subject]:
-    """Return the one or two models. Raises FormatError where one that has errors is to run."""
+    """Return up to two models. Raises FormatError where one that has errors is to run."""
     from luciole.importers.imported import Imported
 
     subjects = [_subject(path) for path in _paths(arguments)]
@@ -198,25 +217,34 @@ def _judged(arguments: argparse.Namespace, subjects: list[Subject]) -> int:
     from luciole.tools.common.reading import judged
 
     pairs = zip(_paths(arguments), subjects, strict=True)
-    return max([judged(path, subject.findings) for path, subject in pairs])
+    return max([judged(path, subject.findings) for path, subject in pairs], default=FINE)
 
 
 def _document(
     arguments: argparse.Namespace, subjects: list[Subject], blobs: Blobs
 ) -> dict[str, Any]:
-    """Return the document of the one or two models, with every figure that was given."""
-    from luciole.drawing import measures
+    """Return the document of up to two models, with every figure that was given."""
     from luciole.drawing.described import described
+
+    if subjects:
+        _add_figures_to(subjects, arguments)
+    made = described(subjects, blobs, _look(arguments), luciole.__version__)
+    if arguments.embed_limit is not None:
+        made["most_bytes"] = arguments.embed_limit
+    return made
+
+
+def _add_figures_to(subjects: list[Subject], arguments: argparse.Namespace) -> None:
+    """Give the last model every figure that other programs found."""
+    from luciole.drawing import measures
+    from luciole.drawing.proofs import report_proof
 
     models, shown = [subject.model for subject in subjects], subjects[-1]
     report = measures.read_json(arguments.report) if arguments.report else None
     shown.figures, shown.histograms = _figures(arguments, models, report)
     if arguments.report:
         shown.notes = measures.report_notes(report, arguments.report)
-    made = described(subjects, blobs, _look(arguments), luciole.__version__)
-    if arguments.embed_limit is not None:
-        made["most_bytes"] = arguments.embed_limit
-    return made
+        shown.proof = report_proof(report, arguments.report)
 
 
 def _look(arguments: argparse.Namespace) -> Look:
@@ -229,14 +257,14 @@ def _subject(path: str) -> Subject:
     """Return a model, also where ``verify`` would refuse it: looking is how people find out why."""
     from luciole.drawing.document import Subject
     from luciole.ir.findings import refusal
-    from luciole.tools.common.reading import read_model
+    from luciole.tools.common.reading import nodes_of, read_model
 
     model, findings, dialect = read_model(path)
     name = os.path.basename(path)
     if not model.graphs:
         raise LucioleError(f"{name}: {refusal(findings)}")
     size = os.path.getsize(path) if os.path.isfile(path) else None
-    return Subject(model, name, dialect.name, size, findings)
+    return Subject(model, name, dialect.name, size, findings, nodes=nodes_of(path))
 
 
 def _figures(

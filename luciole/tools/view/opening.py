@@ -52,7 +52,7 @@ class Shown:
             raise LucioleError("another file is being read")
         try:
             subject = opened_subject(name, data)
-            subjects = _in_order(before[0], subject) if beside else [subject]
+            subjects = _in_order(before[0], subject) if beside and before else [subject]
             blobs = Blobs(self._next)
             made = described(subjects, blobs, self.look, luciole.__version__) | served()
             self._next = blobs.numbers.stop
@@ -77,7 +77,8 @@ def opened_subject(name: str, data: bytes) -> Subject:
         model, findings, dialect = reader.read_bytes(data)
     if not model.graphs:
         raise LucioleError(f"{path.name}: {refusal(findings)}")
-    return Subject(model, path.name, dialect.name, len(data), findings)
+    nodes = reader.nodes(data)
+    return Subject(model, path.name, dialect.name, len(data), findings, nodes=nodes)
 
 
 def _in_order(first: Subject, second: Subject) -> list[Subject]:

@@ -134,3 +134,14 @@ def test_the_page_refuses_a_second_file_while_it_reads_one(digits: Digits) -> No
     page = shown(digits.float_model)
     with page.reading, pytest.raises(LucioleError, match="another file is being read"):
         page.opened("x", b"", False)
+
+
+def test_an_empty_page_shows_the_first_file_alone(digits: Digits) -> None:
+    empty = Shown([], Blobs(), Look())
+    for beside in (False, True):
+        document, view = opened(empty.opened, digits.float_model, beside)
+        assert titles(document) == ["float.circle"]
+    assert titles(opened(view.opener, digits.quantized, True)[0]) == [
+        "float.circle",
+        "answer.circle",
+    ]
