@@ -111,7 +111,7 @@ def report_figures(content: Any, path: str) -> Figures:
     return figures
 
 
-def _of_stages(row: Mapping[str, Any]) -> dict[str, float]:
+def _of_stages(row: Mapping[str, object]) -> dict[str, float]:
     """Read a layer's signal-to-noise ratios after each stage, on held-back records."""
     stages = row.get("stages")
     named = stages.items() if isinstance(stages, Mapping) else ()

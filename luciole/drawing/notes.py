@@ -6,15 +6,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
+from luciole.drawing.nodes import Json
 from luciole.drawing.text import shown_name
 from luciole.ir import Graph
 from luciole.ir.analysis.origins import SourceNode, origins
 from luciole.ir.findings import Finding, Severity
 from luciole.ir.text.common import one_line
-
-Json = dict[str, Any]
 
 MOST_FINDINGS = 200
 """Findings that the page lists."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
+from luciole.drawing.nodes import Json
 from luciole.ir import LucioleError
 from luciole.ir.errors import SLIPS
 from luciole.lquantizer.proof import Fidelity, Measured, OutputProof, Proof
 
 
-def report_proof(content: Any, path: str) -> list[str]:
+def report_proof(content: object, path: str) -> list[str]:
     """Write the proof of a report as programs print it, and its faults; nothing where it has none.
     Raises LucioleError for one that luciole did not write.
     """
@@ -27,7 +27,7 @@ def report_proof(content: Any, path: str) -> list[str]:
         raise LucioleError(f"{path}: its proof is not one of luciole's ({error})") from None
 
 
-def _output(content: Mapping[str, Any]) -> OutputProof:
+def _output(content: Json) -> OutputProof:
     simulation = content["simulation"] and Fidelity(**content["simulation"])
     runtimes = {name: Fidelity(**one) for name, one in content["runtimes"].items()}
     return OutputProof(content["name"], Fidelity(**content["file"]), simulation, runtimes)
