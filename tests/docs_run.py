@@ -6,6 +6,9 @@ command before it printed, but for figures. ``<!-- begins: PAGE -->`` says that 
 the folder that another one leaves, ``<!-- not run: WHY -->`` that the next block is not run, and
 ``<!-- page not run: WHY -->`` that none is, and ``<!-- needs: MODULE -->`` that none is where
 the module is not installed.
+
+The suite runs programs and Python files in its one process, which has TensorFlow and compiled
+kernels already, and starts a shell for other commands alone.
 """
 
 from __future__ import annotations
@@ -15,13 +18,18 @@ import contextlib
 import io
 import os
 import re
+import runpy
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+import traceback
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -88,9 +96,12 @@ def begins_after(text: str) -> str | None:
 
 @dataclass
 class Session:
-    """A folder, the names that Python blocks know, and the lines that were printed last."""
+    """A folder, the names that Python blocks know, and the lines that were printed last. Commands
+    that need no shell are run in this process where it is the ``one_process``.
+    """
 
     folder: Path
+    one_process: bool = False
     names: dict[str, Any] = field(default_factory=lambda: {"__name__": "__main__"})
     printed: set[str] = field(default_factory=set)
 
@@ -110,7 +121,17 @@ class Session:
 
     def output(self, block: Block) -> tuple[str | None, str]:
         """Run a block of a shell or of Python. Returns why it failed, and what it printed."""
-        return self._shell(block) if block.language == "sh" else self._python(block)
+        if block.language != "sh":
+            return self._python(block)
+        words = commands_of(block.body) if self.one_process else []
+        return self._called(words) if words else self._shell(block)
+
+    def _called(self, commands: Sequence[list[str]]) -> tuple[str | None, str]:
+        output, errors = io.StringIO(), io.StringIO()
+        with self._inside(output), contextlib.redirect_stderr(errors):
+            code = next(filter(None, map(_code_of, commands)), 0)
+        failed = f"exit code {code}: {errors.getvalue()[-_LONGEST:]}"
+        return (failed if code else None), output.getvalue()
 
     def _shell(self, block: Block) -> tuple[str | None, str]:
         done = subprocess.run(
@@ -127,19 +148,60 @@ class Session:
         output = io.StringIO()
         code = "\n" * block.line + block.body
         try:
-            sys.path.insert(0, str(self.folder))
-            with contextlib.chdir(self.folder), contextlib.redirect_stdout(output):
+            with self._inside(output):
                 exec(compile(code, "page", "exec"), self.names)
         except Exception as error:  # whatever a page's code raises
             return f"{type(error).__name__}: {error}", output.getvalue()
-        finally:
-            sys.path.remove(str(self.folder))
         return None, output.getvalue()
 
+    @contextlib.contextmanager
+    def _inside(self, output: io.StringIO) -> Iterator[None]:
+        """Work in the folder, and import and print as a process that was started there."""
+        sys.path.insert(0, str(self.folder))
+        try:
+            with contextlib.chdir(self.folder), contextlib.redirect_stdout(output):
+                yield
+        finally:
+            sys.path.remove(str(self.folder))
 
-def run_page(text: str, folder: Path) -> Iterator[Outcome]:
+
+def commands_of(body: str) -> list[list[str]]:
+    """Split the commands of a block into words; none where one of them needs a shell, or is neither
+    a program of luciole nor a file of Python.
+    """
+    lines = body.replace("\\\n", " ").splitlines()
+    commands = [shlex.split(line, comments=True) for line in lines if line.strip()]
+    called = all(
+        _program(words[0]) or re.search(r"^python3 \w+\.py$", " ".join(words)) for words in commands
+    )
+    return [] if re.search(r"[$`&|<>;]", body) or not called else commands
+
+
+@cache
+def _program(name: str) -> Callable[[Sequence[str]], int] | None:
+    """Find the ``main`` of a command that luciole installs."""
+    entries = entry_points(group="console_scripts", name=name)
+    return next((e.load() for e in entries if e.value.startswith("luciole.")), None)
+
+
+def _code_of(words: Sequence[str]) -> int:
+    """Run a command in this process. Returns its exit code."""
+    main = _program(words[0])
+    try:
+        if main is not None:
+            return main(words[1:])
+        runpy.run_path(words[1], run_name="__main__")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 1
+    except Exception:  # whatever a page's file raises
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+def run_page(text: str, folder: Path, one_process: bool = False) -> Iterator[Outcome]:
     """Run the blocks of a page in a folder, one after the other."""
-    session, none = Session(folder), not_run(text)
+    session, none = Session(folder, one_process), not_run(text)
     for block in blocks(text):
         if block.language not in ("sh", "python", "text") and block.title is None:
             continue

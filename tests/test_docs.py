@@ -196,12 +196,13 @@ AS_PRINTED = [
 
 @pytest.mark.parametrize(("document", "made"), AS_PRINTED)
 def test_pages_work_as_printed(document: str, made: str, tmp_path: Path) -> None:
-    for outcome in run_page(text_of(document), tmp_path):
+    for outcome in run_page(text_of(document), tmp_path, one_process=True):
         assert outcome.state != "failed", f"line {outcome.block.line}: {outcome.reason}"
     assert (tmp_path / made).exists()
 
 
-def test_a_page_fails_where_its_commands_do(tmp_path: Path) -> None:
+@pytest.mark.parametrize("one_process", [False, True])
+def test_a_page_fails_where_its_commands_do(tmp_path: Path, one_process: bool) -> None:
     page = """
 ```python title="say.py"
 print("one 1")
@@ -229,7 +230,7 @@ exit 3
 exit 4
 ```
 """
-    outcomes = [(o.state, o.reason) for o in run_page(page, tmp_path)]
+    outcomes = [(o.state, o.reason) for o in run_page(page, tmp_path, one_process)]
     assert outcomes == [
         *[("ok", "")] * 3,
         ("failed", "not printed: two"),
