@@ -67,7 +67,7 @@ def kept(cell: dict[str, Any]) -> str | None:
 
 def run(notebook: Notebook, folder: Path) -> Iterator[Cell]:
     """Run the code cells of a notebook in a folder, up to the first one that fails."""
-    session = Session(folder)
+    session = Session(folder, one_process=True)
     for cell in code_cells(notebook):
         source = "".join(cell["source"])
         shell = source.startswith("!")

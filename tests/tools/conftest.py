@@ -23,6 +23,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     model = network()
     luciole.save(model, "model.circle")
     write_hdf5("train.hdf5", {"x": x})
+    np.save("train.npy", x)
     answers = luciole.Interpreter(model).run(x)["fc2"].argmax(1)
     answers[:15] = (answers[:15] + 1) % 4
     np.savez("test.npz", x_test=x, y_test=answers)

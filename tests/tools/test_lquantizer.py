@@ -25,7 +25,7 @@ ISSUE = (
 def quantize(capsys: Capture, *more: str, output: str = "answer.circle") -> Outcome:
     argv = ["--input_model", "model.circle", "--output_model", output]
     if "--input_data" not in more:
-        argv += ["--input_data", "train.hdf5"]
+        argv += ["--input_data", "train.npy"]
     return call(capsys, *argv, *more, main=lquantizer.main)
 
 
@@ -145,11 +145,9 @@ def test_one_bit_of_positive_data_is_warned_about(capsys: Capture, folder: Path)
 def test_other_data_gives_the_same_file(capsys: Capture, folder: Path) -> None:
     quantize(capsys)
     wanted = Path("answer.circle").read_bytes()
-    x = random(50, 60, 20)
-    np.save("x.npy", x)
     Path("records").mkdir()
-    for i, record in enumerate(x):
+    for i, record in enumerate(random(50, 60, 20)):
         np.save(f"records/{i}.npy", record)
-    for source in ("test.npz", "test.npz:x_test", "x.npy", "records"):
+    for source in ("test.npz", "test.npz:x_test", "train.hdf5", "records"):
         assert quantize(capsys, "--input_data", source).code == 0
         assert Path("answer.circle").read_bytes() == wanted

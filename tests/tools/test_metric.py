@@ -33,7 +33,7 @@ def error(model: Model, targets: Array, x: Array = X) -> float:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A regression, its targets a little beside what it gives, and the example's metrics."""
     monkeypatch.chdir(tmp_path)
-    model = network((20, 32, 16, 1))
+    model = network((20, 32, 1))
     luciole.save(model, "net.circle")
     targets = run_model(model).reshape(-1) + random(51, 60) / 20
     np.savez("data.npz", x_train=X, y_train=targets)

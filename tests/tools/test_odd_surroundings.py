@@ -19,7 +19,7 @@ from tests.tools.running import call, spawn
 ARGUMENTS = {
     "input_model": "model.circle",
     "output_model": "answer.circle",
-    "input_data": "train.hdf5",
+    "input_data": "train.npy",
     "encode_bits": "3",
 }
 
@@ -29,20 +29,29 @@ def argv(**changes: str) -> list[str]:
     return [word for name, value in (ARGUMENTS | changes).items() for word in (f"--{name}", value)]
 
 
+SEVERAL = """
+import json, sys
+from luciole.tools.main import main
+for words in json.loads(sys.argv[1]):
+    assert main(words) == 0, words
+"""
+"""Runs programs one after the other in a process that has a standard output of its own."""
+
+
 def test_names_that_are_not_printable_break_nothing(folder: Path) -> None:
     model = network()
     value_named(model, "fc1").name = "fc\udcff \x1b[31m é"
     Path("odd.circle").write_bytes(to_bytes(model))
-    for words in (
+    commands = (
         ["dump", "odd.circle"],
         ["dump", "odd.circle", "--json"],
         ["verify", "odd.circle"],
         ["quantize", *argv(input_model="odd.circle", report="report.json")],
         ["quantize", *argv(input_model="odd.circle"), "--json"],
-    ):
-        outcome = spawn(*words)
-        assert outcome.code == 0, outcome
-        assert "Traceback" not in outcome.err
+    )
+    outcome = spawn(json.dumps(commands), program=["-c", SEVERAL])
+    assert outcome.code == 0, outcome
+    assert "Traceback" not in outcome.err
     assert json.loads(Path("report.json").read_text())["layers"][0]["name"].startswith("fc")
     assert luciole.load("answer.circle").graph.ops[0].kind == "LQ_FULLY_CONNECTED"
 
@@ -56,8 +65,9 @@ def test_file_names_that_are_not_utf_8_break_nothing(folder: Path) -> None:
         pytest.skip("needs a file system that takes any name")
     assert spawn("dump", odd).code == 0
     assert spawn("verify", odd).code == 0
-    assert "No such file" in spawn("verify", odd + b"x").error(1)
-    assert "\\udcff" in spawn("verify", odd + b"x").err
+    sentence = spawn("verify", odd + b"x").error(1)
+    assert "No such file" in sentence
+    assert "\\udcff" in sentence
     words = ["quantize", *argv()]
     words[words.index("answer.circle")] = os.fsdecode(odd)
     assert spawn(*words).code == 0
@@ -76,9 +86,15 @@ class Blocker(MetaPathFinder):
             raise ModuleNotFoundError("No module named " + repr(name), name=name)
 
 sys.meta_path.insert(0, Blocker())
-from luciole.tools.main import main
-sys.exit(main(sys.argv[1:]))
 """
+
+
+def without(*blocked: str) -> str:
+    """What begins a program that has none of some packages."""
+    return WITHOUT.format(blocked=list(blocked))
+
+
+ONE = "from luciole.tools.main import main\nsys.exit(main(sys.argv[1:]))"
 
 
 @pytest.mark.parametrize("name", ["m.keras", "m.h5", "saved"])
@@ -87,7 +103,7 @@ def test_import_refuses_keras_models_without_tensorflow(folder: Path, name: str)
     Path("m.h5").write_bytes(b"\x89HDF\r\n\x1a\n and so on")
     Path("saved").mkdir()
     Path("saved/saved_model.pb").write_bytes(b"")
-    program = ["-c", WITHOUT.format(blocked=["tensorflow", "keras"])]
+    program = ["-c", without("tensorflow", "keras") + ONE]
     text = spawn("import", name, "-o", "answer.circle", program=program).error(1)
     assert text == f"{name}: this needs TensorFlow: {INSTALL}"
     assert not Path("answer.circle").exists()
@@ -95,25 +111,25 @@ def test_import_refuses_keras_models_without_tensorflow(folder: Path, name: str)
 
 def test_the_mnist_demo_refuses_without_tensorflow(folder: Path) -> None:
     np.savez("mnist.npz", x_train=np.zeros((4, 28, 28), np.uint8), y_train=np.zeros(4, np.uint8))
-    program = ["-c", WITHOUT.format(blocked=["tensorflow", "keras"])]
+    program = ["-c", without("tensorflow", "keras") + ONE]
     text = spawn("demo", "--mnist", "mnist.npz", program=program).error(1)
     assert text == f"the MNIST demo: this needs TensorFlow: {INSTALL}"
 
 
 def test_everything_else_works_without_the_extras(folder: Path) -> None:
-    program = ["-c", WITHOUT.format(blocked=["tensorflow", "keras", "ai_edge_litert", "onert"])]
-    for words in (
+    commands = (
         ["quantize", *argv()],
         ["dump", "answer.circle"],
         ["import", "-o", "a.tflite", "model.circle"],
-    ):
-        assert spawn(*words, program=program).code == 0
+    )
+    program = ["-c", without("tensorflow", "keras", "ai_edge_litert", "onert") + SEVERAL]
+    assert spawn(json.dumps(commands), program=program).code == 0
 
 
 def test_dumping_needs_no_compiler(folder: Path) -> None:
-    program = ["-c", WITHOUT.format(blocked=["numba", "llvmlite", "h5py", "rich"])]
-    for words in (["dump", "model.circle"], ["verify", "model.circle", "--json"]):
-        assert spawn(*words, program=program).code == 0
+    commands = (["dump", "model.circle"], ["verify", "model.circle", "--json"])
+    program = ["-c", without("numba", "llvmlite", "h5py", "rich") + SEVERAL]
+    assert spawn(json.dumps(commands), program=program).code == 0
 
 
 def test_programs_run_where_standard_output_is_closed(

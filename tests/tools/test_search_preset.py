@@ -9,13 +9,18 @@ import numpy as np
 import pytest
 
 import luciole
+from luciole.lquantizer.search.published import search
 from luciole.tools.search.command import main
 from tests.norm_support import images, unfolded
 
 COUNT, JUDGED = 60, 20
 
 
-def test_it_searches_by_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_searches_by_labels(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It begins with few widths here: TensorFlow takes more than a second for each network."""
+    monkeypatch.setattr(search, "WIDTHS", (2, 5))
     x = images(1, COUNT)
     y = luciole.Interpreter(unfolded()).run({"x": x})["softmax"].argmax(1)
     luciole.save(unfolded(), tmp_path / "model.circle")
@@ -27,7 +32,7 @@ def test_it_searches_by_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert main(words) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["layers"] == ["conv", "dense"]
-    assert len(report["evaluated"]) == 7
+    assert {one["candidate"][0] for one in report["evaluated"]} == {"w2", "w5"}
     held_back = (COUNT - JUDGED) // 5
     for one in report["evaluated"]:
         assert one["candidate"][1] == "w8"
@@ -39,5 +44,5 @@ def test_it_searches_by_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str
     names = list(widths["layers"])
     assert widths["layers"][names[0]] == widths["layers"][names[1]]
     assert widths["preset"] == "seed"
-    assert set(widths["layers"].values()) <= {f"int:w{bits}a8" for bits in range(2, 9)}
+    assert set(widths["layers"].values()) <= {f"int:w{bits}a8" for bits in (2, 5, 8)}
     assert first.with_suffix(".html").exists()

@@ -12,6 +12,7 @@ from luciole.ir import Array
 from luciole.tools.data import DataError, load_data
 from tests.tools.data.stores import (
     IMAGES,
+    SOURCES,
     Store,
     as_npy,
     as_npz,
@@ -37,10 +38,11 @@ def store_labels(folder: Path, kind: str, labels: Array) -> str:
 
 
 KINDS = ["npy", "npz", "npz:digits", "h5", "h5:/labels", "h5:labels", "h5:/deep/er"]
+PAIRS = [*((as_npy, kind) for kind in KINDS), *((store, "npz") for store in SOURCES)]
+"""A file of labels is read beside whatever holds the records: each kind of both once."""
 
 
-@every_source
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("store", "kind"), [*PAIRS, (as_typed_hdf5, "h5")])
 def test_labels_come_from_a_file_of_their_own(store: Store, kind: str, tmp_path: Path) -> None:
     path, labels = store(tmp_path, IMAGES), store_labels(tmp_path, kind, LABELS)
     data = load_data(path, graph_of((1, 28, 28)), labels=labels, limit=5)
