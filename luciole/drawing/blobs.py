@@ -14,12 +14,14 @@ from luciole.ir import Array
 MOST_BYTES = 500_000
 """Bytes of one array that a single file embeds."""
 
-MOST_TOTAL = 24_000_000
-"""Bytes of all arrays together that a single file embeds, in the order in which they were added."""
+MOST_TOTAL = 6_000_000
+"""Bytes of all arrays together that a single file embeds, in the order in which they were added:
+pages are sent by mail, and few arrays are looked at.
+"""
 
 MOST_ASKED = 300_000_000
-"""Most bytes in all where a user asked for larger arrays: four thirds of it are a size that
-browsers still read.
+"""Most bytes in all where a user asked for arrays: four thirds of it are a size that browsers still
+read.
 """
 
 _KINDS = {"f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1"}
@@ -81,10 +83,10 @@ class Blobs:
 
     def embedded(self, most: int | None = None) -> dict[str, str]:
         """Encode the arrays of a single file: base64 by number, arrays of up to ``most`` bytes, as
-        far as the limit for all goes: the usual one, or a larger one where ``most`` is larger.
+        far as the limit for all goes: the usual one, or a larger one where ``most`` is asked for.
         """
+        limit = MOST_TOTAL if most is None else MOST_ASKED
         most = MOST_BYTES if most is None else most
-        limit = MOST_TOTAL if most <= MOST_BYTES else MOST_ASKED
         encoded, total = {}, 0
         for number, blob in zip(self.numbers, self._blobs, strict=True):
             if blob.size <= most and total + blob.size <= limit:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from luciole.drawing import palette
-from luciole.drawing.blobs import MOST_BYTES, Blobs
+from luciole.drawing.blobs import Blobs
 from luciole.drawing.flow import Flow, drawn, flat, group_box, nested
 from luciole.drawing.groups import Group, grouped
 from luciole.drawing.layout import Box
@@ -75,7 +75,6 @@ def document(subjects: Sequence[Subject], blobs: Blobs) -> Json:
         "measures": [],
         "differences": [],
         "served": False,
-        "most_bytes": MOST_BYTES,
         "most_opened": 0,
         "direction": "vertical",
         "mode": "bits",

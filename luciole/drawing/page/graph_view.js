@@ -106,6 +106,8 @@ export class GraphView {
   resized() {
     const first = !this.width;
     const { width, height } = this.svg.getBoundingClientRect();
+    if (!first && this.direction === "vertical") this.camera.x += (width - this.width) / 2;
+    else if (!first) this.camera.y += (height - this.height) / 2;
     this.width = width;
     this.height = height;
     if (first && width) this.app.ready(this);

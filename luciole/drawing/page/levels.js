@@ -6,13 +6,13 @@ import { levelChart, overviewChart } from "./charts.js";
 import { number, percent } from "./format.js";
 import { valuesPart } from "./values.js";
 
-export function levelsPart(doc, node) {
+export function levelsPart(node) {
   const { weights, input } = node.levels;
-  return [weightsPart(doc, node, weights), input ? inputPart(input) : null];
+  return [weightsPart(node, weights), input ? inputPart(input) : null];
 }
 
 // ---------------------------------------------------------------------- weights
-function weightsPart(doc, node, weights) {
+function weightsPart(node, weights) {
   const body = h("div", { class: "channel" });
   const facts = [
     `${weights.channels} channels of ${weights.per_channel} weights, ${2 ** weights.bits} levels each`,
@@ -28,7 +28,7 @@ function weightsPart(doc, node, weights) {
     h("p", { class: "hint" }, `${facts.join("; ")}.`),
     errorLine(weights.error),
     body,
-    valuesPart(doc, { name: `${node.name} weights`, values: weights.values }, "Weights as numbers"),
+    valuesPart({ name: `${node.name} weights`, values: weights.values }, "Weights as numbers"),
   );
   if (!available(weights.levels) || !available(weights.counts)) {
     replaceContent(

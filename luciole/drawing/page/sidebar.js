@@ -18,7 +18,7 @@ export function nodePanel(app, modelIndex, graphIndex, index) {
     headOf(here, node),
     node.mark ? findingsPart(app, here.doc.models[modelIndex], modelIndex, placeOf(here, node)) : null,
     differencePart(here, node),
-    node.levels ? levelsPart(app.doc, node) : null,
+    node.levels ? levelsPart(node) : null,
     measuresPart(here, node),
     originsPart(here, node),
     node.what === "op" ? attributesPart(node) : null,
@@ -216,7 +216,7 @@ function tensorFacts(here, tensor) {
     linksOf(here, tensor),
     tensor.quantization ? quantizationPart(tensor.quantization) : null,
     tensor.contents ? contentsPart(tensor) : null,
-    valuesPart(here.doc, tensor),
+    valuesPart(tensor),
   ];
   return parts.filter(Boolean);
 }
@@ -432,7 +432,7 @@ function findingPlace(app, model, m, path) {
 
 function modelFacts(model) {
   const ops = operatorsOf({ models: [model] });
-  return [model.format, model.bytes !== null && size(model.bytes), counted(ops.length, "operator")]
+  return [model.source ? "imported" : model.format, model.bytes !== null && size(model.bytes), counted(ops.length, "operator")]
     .filter(Boolean)
     .join(" · ");
 }

@@ -8,14 +8,14 @@ const ROWS = 25;
 const COLUMNS = 48;
 
 // The part of a sidebar that shows a tensor's values when it is opened.
-export function valuesPart(doc, tensor, title = "Values") {
+export function valuesPart(tensor, title = "Values") {
   const spec = tensor.values;
   if (!spec) return tensor.why ? h("p", { class: "hint" }, `No values: ${tensor.why}.`) : null;
   if (!available(spec)) {
     return h(
       "p",
       { class: "hint leftout" },
-      `${title} left out: ${size(spec.bytes)}. This file holds arrays of up to ${size(doc.most_bytes)}: circle-view -o takes more with --embed-limit, without -o it shows them all.`,
+      `${title} left out: ${size(spec.bytes)}. circle-view -o takes more with --embed-limit, without -o it shows them all.`,
     );
   }
   const body = h("div", { class: "values" });

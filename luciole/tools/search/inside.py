@@ -10,9 +10,6 @@ if TYPE_CHECKING:
     from luciole.files import Fill
     from luciole.lquantizer.search.result import FrontFile, SearchResult
 
-_MOST = 200_000
-"""Bytes of one array that a page holds; circle-view itself shows larger ones, too."""
-
 
 def write_pages(search: SearchResult, fill: Fill) -> None:
     """Write a page for each file of a front."""
@@ -30,5 +27,5 @@ def _page(file: FrontFile) -> str:
     path, blobs = file.path, Blobs()
     read = read_model(str(path))
     subject = Subject(read.model, path.name, read.dialect.name, path.stat().st_size, read.findings)
-    document = described([subject], blobs, Look(), luciole.__version__) | {"most_bytes": _MOST}
-    return html(document, blobs.embedded(_MOST))
+    document = described([subject], blobs, Look(), luciole.__version__)
+    return html(document, blobs.embedded())

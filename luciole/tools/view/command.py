@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import luciole
 from luciole.schema.errors import LucioleError
+from luciole.schema.printable import counted
 from luciole.tools.common import console
 from luciole.tools.common.apart import Output
 from luciole.tools.common.command import (
@@ -64,8 +65,8 @@ def main(argv: Sequence[str] | None = None, program: str = "circle-view") -> int
         "--embed-limit",
         type=int,
         metavar="BYTES",
-        help="the largest array, say a layer's weights, that an offline page holds (default "
-        "500,000)",
+        help="the largest array, say a layer's weights, that an offline page holds (without it "
+        "500,000, and 6 MB in all)",
     )
     _add_look(parser)
     _add_figures(parser)
@@ -228,10 +229,7 @@ def _document(
 
     if subjects:
         _add_figures_to(subjects, arguments)
-    made = described(subjects, blobs, _look(arguments), luciole.__version__)
-    if arguments.embed_limit is not None:
-        made["most_bytes"] = arguments.embed_limit
-    return made
+    return described(subjects, blobs, _look(arguments), luciole.__version__)
 
 
 def _add_figures_to(subjects: list[Subject], arguments: argparse.Namespace) -> None:
@@ -333,8 +331,10 @@ def _write(arguments: argparse.Namespace, document: dict[str, Any], blobs: Blobs
         content = svg(graph, direction, title, by, model["wrong"])
     else:
         embedded = blobs.embedded(arguments.embed_limit)
-        if len(embedded) < len(blobs) and arguments.embed_limit is not None:
-            console.say(f"{len(blobs) - len(embedded)} arrays are left out: they are too large")
+        if left := len(blobs) - len(embedded):
+            console.say(
+                f"{counted(left, 'array')} of {len(blobs)} left out: --embed-limit takes more"
+            )
         content = html(document, embedded)
     write_file(path, content)
     console.show(f"{path}: {console.size_text(len(content.encode()))}")

@@ -82,6 +82,9 @@ def test_an_imported_model_says_what_became_of_its_nodes(
     expect(origins).to_contain_text("Conv node_conv2d_1")
     expect(origins).to_contain_text("Relu node_relu_1")
     photograph(here, screenshots, "imported", "dark")
+    box = here.page.locator(".focus rect").bounding_box()
+    assert box is not None
+    assert 0 < box["x"] < 420 - box["width"], "it stays in sight of a narrow window"
 
 
 def test_a_report_brings_its_proof(visit: Open, pages: View, digits: Digits) -> None:

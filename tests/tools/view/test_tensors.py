@@ -134,6 +134,7 @@ def test_a_file_holds_arrays_up_to_its_limits(monkeypatch: pytest.MonkeyPatch) -
     for size in (100, 101, 60, 50):
         blobs.add(np.zeros(size, np.int8))
     assert set(blobs.embedded()) == {"0", "3"}
+    assert set(blobs.embedded(100)) == {"0", "2", "3"}, "who asks for arrays gets all of them"
 
 
 def test_an_array_that_there_is_not_is_refused() -> None:
