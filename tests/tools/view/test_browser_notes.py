@@ -7,9 +7,10 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import BrowserContext, expect
 
 import luciole
+from luciole.drawing.svg import FONT
 from luciole.tools.view import command
 from tests.tools.view.conftest import Digits, Open, Scheme, View, Visit
 from tests.tools.view.graphs import nested
@@ -17,13 +18,15 @@ from tests.tools.view.graphs import nested
 UNET = Path(__file__).parents[2] / "golden" / "onnx" / "unet.onnx"
 SIZES = [(1400, 900), (420, 800)]
 
-STICKING_OUT = """() => [...document.querySelectorAll('.node')].flatMap(node => {
-  const box = node.querySelector('.box').getBoundingClientRect();
+STICKING_OUT = """() => [...document.querySelectorAll('g:has(> rect + path)')].flatMap(node => {
+  const box = node.querySelector('rect').getBoundingClientRect();
   return [...node.querySelectorAll('text')].filter(t => {
     const r = t.getBoundingClientRect();
     return r.left < box.left - 0.5 || r.right > box.right + 0.5;
   }).map(t => t.textContent);
 })"""
+UNKEPT = """() => document.querySelectorAll('text')
+  .forEach(t => t.removeAttribute('textLength'))"""
 SEVERITIES = "() => [...document.querySelectorAll('.mark')].map(m => m.classList[1]).sort()"
 
 
@@ -107,9 +110,24 @@ def test_letters_stay_in_their_boxes_whatever_the_font(
     here.settle()
     assert here.run(STICKING_OUT) == []
     assert here.page.locator(".node text[textLength]").count() > 3
+    here.page.evaluate(UNKEPT)
+    assert here.run(STICKING_OUT) != []
     here.page.keyboard.press("Control+d")
     here.settle()
     assert here.run(STICKING_OUT) == []
+
+
+def test_letters_of_a_picture_stay_in_their_boxes(window: BrowserContext, view: View) -> None:
+    picture = view(UNET, name="unet.svg")
+    text = picture.read_text()
+    assert FONT in text
+    picture.write_text(text.replace(FONT, "'DejaVu Sans'"))
+    page = window.new_page()
+    page.goto(picture.as_uri())
+    assert page.evaluate(STICKING_OUT) == []
+    page.evaluate(UNKEPT)
+    assert page.evaluate(STICKING_OUT) != []
+    page.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
