@@ -34,7 +34,7 @@ def loop(k: Building, node: Node) -> list[Value | None]:
         count = None
     is_short = count is None or (count.data is not None and count.data.item() <= MOST_STEPS)
     if is_short and (going is None or going.data is not None):
-        steps = MOST_STEPS if count is None else k.integers(count)[0]
+        steps = None if count is None else k.integers(count)[0]
         results = _one_by_one(k, body, states, steps, going is None or bool(k.integers(going)[0]))
         if results is not None:
             return results
@@ -42,12 +42,14 @@ def loop(k: Building, node: Node) -> list[Value | None]:
 
 
 def _one_by_one(
-    k: Building, body: GraphProto, states: list[Value], count: int, going: bool
+    k: Building, body: GraphProto, states: list[Value], count: int | None, going: bool
 ) -> list[Value | None] | None:
-    """Put steps one behind the other; None where the condition that ends them is not known."""
+    """Put steps one behind the other, ``count`` at most where it is given; None where the condition
+    that ends them is not known, or lasts too long.
+    """
     seen: list[list[Value]] = [[] for _ in body.output[1 + len(states) :]]
     step = 0
-    while going and step < count:
+    while going and step < (MOST_STEPS if count is None else count):
         arguments = [k.constant(np.int64(step)), k.constant(np.bool_(True)), *states]
         condition, *results = k.nodes.inner(k, body, arguments)
         states, shown = results[: len(states)], results[len(states) :]
@@ -57,7 +59,7 @@ def _one_by_one(
         if condition.data is None:
             return None
         going = bool(condition.data.reshape(-1)[0])
-    if going and count == MOST_STEPS:
+    if going and count is None:
         return None
     return [*states, *(packed(k, values, 0) for values in seen)]
 
