@@ -20,6 +20,7 @@ from luciole.interpreter.evaluation import (
 )
 from luciole.interpreter.records import Data, Records, Track, check_records, records_of, untracked
 from luciole.ir import Array, Model
+from luciole.ir.checked import checked
 from luciole.ir.errors import ChoiceError
 from luciole.lquantizer.judging.judge import Judge
 from luciole.lquantizer.judging.metric import Metric, Source
@@ -72,6 +73,7 @@ class Evaluation:
                 yield f"metric     {figure:.6g}"
 
 
+@checked
 def evaluate(
     model: Path_ | Model,
     data: Data,

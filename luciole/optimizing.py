@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from luciole.importers import load
 from luciole.ir import LucioleError, Model
+from luciole.ir.checked import checked
 from luciole.ir.errors import expect
 from luciole.ir.passes.registry import (
     O1,
@@ -21,6 +22,7 @@ from luciole.kernels.core.evaluation import evaluate
 TARGETS = ("tflite", "circle")
 
 
+@checked
 def optimize(
     model: str | os.PathLike[str] | Model,
     passes: str | Iterable[str] | None = None,

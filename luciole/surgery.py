@@ -18,6 +18,7 @@ from luciole.importers import as_model, load
 from luciole.importers.reader import file_bytes
 from luciole.interpreter.chain import Chain
 from luciole.ir import Graph, LucioleError, Model, Shape
+from luciole.ir.checked import checked
 from luciole.ir.errors import FormatError, expect
 from luciole.ir.surgery import cut as cutting
 from luciole.ir.surgery import extract as extracting
@@ -34,6 +35,7 @@ _COMPLY = ("opcode", "opname")
 """Words for what a partition file's groups go by."""
 
 
+@checked
 def extract(
     model: Path_ | Model,
     *,
@@ -89,6 +91,7 @@ def split(model: Path_ | Model, at: str | Sequence[str]) -> Parts:
     return Parts(models, inputs, outputs)
 
 
+@checked
 def partition(model: Path_ | Model, groups: Path_, *, default: str | None = None) -> Parts:
     """Split a model into parts of one group each, as a partition file of ONE's circle-partitioner
     says: ``[partition]`` with ``backends``, ``default`` (unless another is given) and ``comply``,

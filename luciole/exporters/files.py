@@ -11,6 +11,7 @@ from pathlib import Path
 from luciole.exporters.writer import DEFAULT, ModelWriter, writer_of
 from luciole.files import check_writable, write_file
 from luciole.ir import Model, Op
+from luciole.ir.checked import checked
 from luciole.ir.errors import FormatError, LucioleError, expect
 from luciole.ir.findings import refusal
 from luciole.ir.verify import verify
@@ -19,6 +20,7 @@ _SLIPS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, s
 """Errors of a writer where a model is not as it is declared to be."""
 
 
+@checked
 def to_bytes(
     model: Model,
     format: str = DEFAULT,
@@ -38,6 +40,7 @@ def to_bytes(
     return b"".join(_parts(writer, model, use_buffer_offset, check))
 
 
+@checked
 def save(
     model: Model,
     path: str | os.PathLike[str],

@@ -12,12 +12,14 @@ from luciole.importers.extents import Settled
 from luciole.importers.imported import Imported
 from luciole.importers.reader import Example, named, reader_of, reader_of_bytes, reader_of_live
 from luciole.ir import LucioleError, Model
+from luciole.ir.checked import checked
 from luciole.ir.errors import FormatError
 from luciole.ir.findings import Finding
 
 Path_ = str | os.PathLike[str]
 
 
+@checked
 def load(
     source: Path_ | bytes | object,
     example_inputs: object = None,
