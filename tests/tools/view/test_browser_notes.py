@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -31,10 +32,12 @@ SEVERITIES = "() => [...document.querySelectorAll('.mark')].map(m => m.classList
 
 
 def photograph(here: Visit, folder: Path, name: str, scheme: str) -> None:
+    """Show the page in windows of both sizes, and keep pictures where they are asked for."""
     for width, height in SIZES:
         here.page.set_viewport_size({"width": width, "height": height})
         here.settle()
-        here.page.screenshot(path=folder / f"{name}{width}{scheme}.png")
+        if "LUCIOLE_SCREENSHOTS" in os.environ:
+            here.page.screenshot(path=folder / f"{name}{width}{scheme}.png")
 
 
 @pytest.fixture(scope="module")
