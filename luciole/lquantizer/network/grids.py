@@ -289,13 +289,14 @@ def touched(
     graph: Graph, integers: Mapping[Op, TensorType], ends: Mapping[Value, TensorType]
 ) -> Iterator[tuple[Value, TensorType]]:
     """Yield each float tensor that an operator on integers reads or gives, or that is one of the
-    ``ends``, no constant, and its type: as it is made, or else the widest that it is read in.
+    ``ends``, no constant, and its type: as it is made, as the end is to be, or else the widest that
+    it is read in.
     """
     for value in graph.values:
         made = None if value.producer is None else integers.get(value.producer.op)
         read = [integers[use.op] for use in value.users if use.op in integers]
-        widest = max(read, key=lambda dtype: element_bits(dtype) or 0, default=ends.get(value))
-        dtype = made or widest
+        widest = max(read, key=lambda dtype: element_bits(dtype) or 0, default=None)
+        dtype = made or ends.get(value, widest)
         if dtype is not None and is_between(value):
             yield value, dtype
 

@@ -31,8 +31,8 @@ def integers_of(schemes: Mapping[Op, Scheme]) -> dict[Op, Scheme]:
 
 
 def _with_kernels(schemes: Mapping[Op, Scheme]) -> dict[Op, Scheme]:
-    fitting = {op: _fitting(op, types) for op, types in schemes.items() if _reads_floats(op)}
-    return {op: types for op, types in fitting.items() if types is not None}
+    pairs = ((op, fitting(op, types)) for op, types in schemes.items() if _reads_floats(op))
+    return {op: types for op, types in pairs if types is not None}
 
 
 def types_of(schemes: Mapping[Op, Scheme]) -> dict[Op, TensorType]:
@@ -40,7 +40,10 @@ def types_of(schemes: Mapping[Op, Scheme]) -> dict[Op, TensorType]:
     return {op: t.activations for op, t in schemes.items() if t.activations is not None}
 
 
-def _fitting(op: Op, types: Scheme) -> Scheme | None:
+def fitting(op: Op, types: Scheme) -> Scheme | None:
+    """Return a scheme that an operator can compute in, with weights of 8 bits where it has no
+    kernel for fewer, None where there is none.
+    """
     if types.activations is None:
         return None
     return next((one for one in (types, types.wider) if obstacle(op, one) is None), None)
@@ -53,7 +56,7 @@ def reasons(graph: Graph, schemes: Mapping[Op, Scheme]) -> dict[Op, str]:
         types = schemes.get(op)
         if types is None or types.activations is None:
             reasons_of[op] = AS_CHOSEN
-        elif _fitting(op, types) is None:
+        elif fitting(op, types) is None:
             reasons_of[op] = obstacle(op, types) or ""
     return reasons_of | dict.fromkeys(beside_infinity(_with_kernels(schemes)), _INFINITE)
 

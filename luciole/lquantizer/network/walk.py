@@ -154,7 +154,7 @@ def _problem_of(
         _joined(cut) if len(cut) == len(ops) else None,
         job.units,
         with_branch=all(branch is not None for branch in sampled.branches),
-        step=_step_of_input(ops[0]),
+        step=_step_of_inputs(ops),
         trained=job.trained,
     )
 
@@ -166,15 +166,14 @@ def _joined(parts: Sequence[Array]) -> Array:
 
 def _without_rows(job: Job[Format]) -> LayerProblem:
     """State the problem of a layer of which the weights are all that is known."""
-    (op,) = job.ops
+    op, step = job.ops[0], _step_of_inputs(job.ops)
     problem = LayerProblem.without_rows(weight_rows(op), bias_of(op), job.sampling.seed)
-    return replace(problem, step=_step_of_input(op), trained=job.trained)
+    return replace(problem, step=step, trained=job.trained)
 
 
-def _step_of_input(op: Op) -> float | None:
-    """Return the scale of a layer's input; None where it is no integers."""
-    value = op.operands[0]
-    made = None if value is None or value.producer is None else value.producer.op
-    if not isinstance(made, Dequantize) or not is_affine(made.input):
-        return None
-    return float(Affine.of(made.input, "the input").scale[0])
+def _step_of_inputs(ops: Iterable[Op]) -> float | None:
+    """Return the least scale of layers' inputs; None where none is integers."""
+    read = (op.operands[0] for op in ops)
+    makers = (v.producer.op for v in read if v is not None and v.producer is not None)
+    whole = (op.input for op in makers if isinstance(op, Dequantize) and is_affine(op.input))
+    return min((float(Affine.of(value, "the input").scale[0]) for value in whole), default=None)

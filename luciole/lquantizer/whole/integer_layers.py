@@ -6,7 +6,7 @@ them computes. At last operators can compute with the integers themselves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from luciole.interpreter import Interpreter
@@ -235,6 +235,7 @@ class _Learning:
     network: Network
     jobs: list[Job[Scheme]]
     schemes: Mapping[Op, Scheme]
+    names: Mapping[Op, str]
     known: Known
     walked: Walked
 
@@ -272,10 +273,10 @@ class _Learning:
         network = Network(reference, branches, front)
         count = max(1, _count(teachers))
         jobs = [
-            _job(op, names[op], schemes[op], _sampling(op, schemes[op], count, options), trained)
-            for op in layers
+            _job(ops, names[ops[0]], schemes[ops[0]], count, options, trained)
+            for ops in _together(layers, schemes)
         ]
-        return cls(work, network, jobs, schemes, known, Walked({}, {}, set(schemes), lost))
+        return cls(work, network, jobs, schemes, names, known, Walked({}, {}, set(schemes), lost))
 
     @property
     def count(self) -> int:
@@ -299,33 +300,48 @@ class _Learning:
         self.network.walk(self.jobs, aims, LearnedIntegers(options), self._write, step)
 
     def _write(self, job: Job[Scheme], problem: LayerProblem, learned: Integers) -> None:
-        """Give a layer its integers."""
-        (op,), types = job.ops, job.format
-        report = LayerReport(job.name, types.activation_bits, types.weight_bits)
-        report.bytes_before = constant_bytes(op)
-        _judge(report, problem, learned)
-        self.walked.reports[op] = report
-        self.walked.latents[op.name] = problem.weights
-        self.known.integers[job.name, types.weight_bits] = learned
-        if learned.levels is not None:
-            self.walked.levels[op] = learned.levels
-        set_weights(self.work.graph, op, learned.codes, learned.scales, types.weights)
-        set_bias(self.work.graph, op, learned.bias)
+        """Give a job's layers their integers, one constant for all of them."""
+        types, graph, first = job.format, self.work.graph, job.ops[0]
+        before = constant_bytes(first)
+        set_weights(graph, first, learned.codes, learned.scales, types.weights)
+        slot, shared, _ = weight_slot(first)
+        for op in job.ops:
+            report = LayerReport(self.names[op], types.activation_bits, types.weight_bits)
+            report.bytes_before = before
+            _judge(report, problem, learned)
+            self.walked.reports[op] = report
+            self.walked.latents[op.name] = problem.weights
+            self.known.integers[self.names[op], types.weight_bits] = learned
+            if learned.levels is not None:
+                self.walked.levels[op] = learned.levels
+            op.set_operand(slot, shared)
+            set_bias(graph, op, learned.bias)
 
 
-def _sampling(op: Op, types: Scheme, count: int, options: UniformOptions) -> Sampling:
-    """Choose the rows that a layer is learned from, of so many records."""
-    return Sampling.of(count, options.seed, op, fine=types.weight_bits >= _FINE)
+def _together(layers: Iterable[Op], schemes: Mapping[Op, Scheme]) -> Iterable[list[Op]]:
+    """List layers that share weights, bias and scheme, as steps of an unrolled LSTM do."""
+    groups: dict[tuple[object, ...], list[Op]] = {}
+    for op in layers:
+        bias = op.given_operands().get(op.quantized_as.bias or "")
+        groups.setdefault((type(op), weight_slot(op)[1], bias, schemes[op]), []).append(op)
+    return groups.values()
 
 
 def _job(
-    op: Op, name: str, types: Scheme, sampling: Sampling, trained: TrainedGrids
+    ops: Sequence[Op],
+    name: str,
+    types: Scheme,
+    count: int,
+    options: UniformOptions,
+    trained: TrainedGrids,
 ) -> Job[Scheme]:
-    _, weights, axis = weight_slot(op)
+    """Make the job of layers that share their weights, learned from rows of so many records."""
+    sampling = Sampling.of(count, options.seed, ops[0], fine=types.weight_bits >= _FINE)
+    _, weights, axis = weight_slot(ops[0])
     affine = trained.weights.get(weights)
     if affine is not None and affine.scale.size > 1 and affine.axis != axis:
         affine = None  # kernels have scales of outputs
-    return Job(name, [op], types, sampling, trained=affine)
+    return Job(name, ops, types, sampling, trained=affine)
 
 
 def _branches(reference: Graph, twins: Mapping[Op, Op], layers: Iterable[Op]) -> Branches:

@@ -22,6 +22,7 @@ from luciole.lquantizer.assignment.schemes import (
 )
 from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.errors import QuantizeError
+from luciole.lquantizer.network.carried import with_finer_cells
 from luciole.lquantizer.network.fake_quant import TrainedGrids
 from luciole.lquantizer.network.float_network import prepared
 from luciole.lquantizer.network.grids import without_grid
@@ -63,6 +64,8 @@ def quantize_uniform(
     needs_data = options.needs_data
     start = prepared(model, options, choices or _whole(model, options))
     work, options, schemes = start.work, start.options, start.schemes
+    if not start.trained.tensors:
+        schemes = with_finer_cells(work.graph, schemes, asked)
     names = {op: op.name for graph in work.graphs for op in graph.ops}
     why, integers = reasons(work.graph, schemes), integers_of(schemes)
     warnings = start.warnings(has_data=records is not None)
