@@ -91,9 +91,9 @@ def _readers(op: Op) -> Iterator[Op]:
 
 def _closure(begin: set[Op], near: Callable[[Op], Iterable[Op]]) -> set[Op]:
     """Add all operators that lie near, from one to the next."""
-    found, left = set(begin), list(begin)
+    closed, left = set(begin), list(begin)
     while left:
-        new = [op for op in dict.fromkeys(near(left.pop())) if op not in found]
-        found.update(new)
+        new = [op for op in dict.fromkeys(near(left.pop())) if op not in closed]
+        closed.update(new)
         left += new
-    return found
+    return closed

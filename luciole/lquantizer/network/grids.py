@@ -129,12 +129,13 @@ def _groups(
     """Join the tensors that share a grid."""
     groups: dict[Value, _Group] = {}
     endless = endless_tensors(graph)
-    for value, dtype in touched(graph, integers, ends):
+    types = dict(touched(graph, integers, ends))
+    for value, dtype in types.items():
         affine = known.get(value)
         reach = (
             limits(value, _judging(value, dtype, integers)) if affine is None else range_of(affine)
         )
-        if affine is None and _is_part(value, integers):
+        if affine is None and _is_part(value, types, integers):
             reach = NOTHING
         fixed = affine if affine is not None and affine.dtype == dtype else None
         signs = endless.get(value, frozenset())
@@ -157,14 +158,13 @@ def _bits(dtype: TensorType) -> int:
     return element_bits(dtype) or 0
 
 
-def _is_part(value: Value, integers: Mapping[Op, TensorType]) -> bool:
+def _is_part(value: Value, types: Mapping[Value, TensorType], integers: Container[Op]) -> bool:
     """Return whether a tensor is part of another one of its type, which holds all that it does."""
     op = None if value.producer is None else value.producer.op
     if op is None or op not in integers or op.quant is None or len(op.results) == 1:
         return False
-    makers = [v.producer.op for v in op.operands if v is not None and v.producer is not None]
-    same = all(integers.get(maker, integers[op]) == integers[op] for maker in makers)
-    return same and isinstance(op.quant.result, Like)
+    read = [types[v] for v in op.operands if v is not None and v in types]
+    return isinstance(op.quant.result, Like) and all(one == types[value] for one in read)
 
 
 def _fit_all(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from luciole.interpreter.records import Records, Track, check_records, digests, untracked
 from luciole.ir import Graph, Model, Op
@@ -24,7 +25,7 @@ from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.network.carried import with_finer_cells
 from luciole.lquantizer.network.fake_quant import TrainedGrids
-from luciole.lquantizer.network.float_network import prepared
+from luciole.lquantizer.network.float_network import Start, prepared
 from luciole.lquantizer.network.grids import without_grid
 from luciole.lquantizer.network.limits import Limits, given_ranges
 from luciole.lquantizer.network.places import float_operators, integers_of, reasons, types_of
@@ -62,10 +63,8 @@ def quantize_uniform(
     ready = known is not None
     known = (known or known_of(options)).obeying(asked)
     needs_data = options.needs_data
-    start = prepared(model, options, choices or _whole(model, options))
+    start = _begun(model, options, choices or _whole(model, options), asked)
     work, options, schemes = start.work, start.options, start.schemes
-    if not start.trained.tensors:
-        schemes = with_finer_cells(work.graph, schemes, asked)
     names = {op: op.name for graph in work.graphs for op in graph.ops}
     why, integers = reasons(work.graph, schemes), integers_of(schemes)
     warnings = start.warnings(has_data=records is not None)
@@ -97,6 +96,16 @@ def quantize_uniform(
     _leave_out_unused(work)
     ranges = known.limits.ranges() if integers else None
     return Result(work, report, walked.latents, {}, rounded, ranges, digests(records))
+
+
+def _begun(model: Model, options: UniformOptions, choices: Choices, asked: frozenset[str]) -> Start:
+    """Bring a network into the form that is quantized; recurrent cells whose grids are not trained
+    have 16 bits.
+    """
+    start = prepared(model, options, choices)
+    if start.trained.tensors:
+        return start
+    return replace(start, schemes=with_finer_cells(start.work.graph, start.schemes, asked))
 
 
 def _rounded(work: Model, walked: Walked, options: UniformOptions) -> Rounded:
