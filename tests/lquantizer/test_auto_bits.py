@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from itertools import product
 
@@ -11,18 +12,19 @@ import pytest
 import luciole
 from luciole import quantizing
 from luciole.exporters import to_bytes
-from luciole.ir import Model
+from luciole.ir import Array, Model
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.transpose_conv import TransposeConv
 from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.assignment.config import Choice, Config
 from luciole.lquantizer.judging.judge import Judge
 from luciole.lquantizer.judging.records import Judges, Split
+from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.search import auto_bits
 from luciole.lquantizer.search.additive import ACCURACY, SIZE, Table
-from luciole.lquantizer.search.auto_bits import OPTIONS, Widths
+from luciole.lquantizer.search.auto_bits import BYTES, OPTIONS, Widths, for_drop, for_size
 from luciole.lquantizer.search.evaluate import Alone, Bench
-from luciole.lquantizer.search.space import INTEGER_OPTIONS, Gene, Space, is_between, is_learned
+from luciole.lquantizer.search.space import Gene, Space, is_between, is_learned
 from luciole.lquantizer.search.tasks import tasks_of
 from tests.lquantizer.networks import Builder, images
 from tests.lquantizer.runs import records as some
@@ -61,12 +63,17 @@ def test_the_exact_front_is_what_trying_everything_finds() -> None:
     assert [one.bytes for one in found] == sorted(one.bytes for one in found)
 
 
-def test_losses_fall_with_width_and_bytes_are_those_of_the_file() -> None:
-    found = Widths.measure(network(), {"x": X}, Config(), file_size)
-    assert [(a.layer, a.option) for a in found.alone] == [
+@pytest.fixture(scope="module")
+def flat() -> Widths:
+    """The losses of two layers."""
+    return Widths.measure(network(), {"x": X}, Config(), file_size)
+
+
+def test_losses_fall_with_width_and_bytes_are_those_of_the_file(flat: Widths) -> None:
+    assert [(a.layer, a.option) for a in flat.alone] == [
         (layer, option) for layer in ("fc1", "fc2") for option in OPTIONS
     ]
-    known = {(a.layer, a.option): a for a in found.alone}
+    known = {(a.layer, a.option): a for a in flat.alone}
     for layer in ("fc1", "fc2"):
         wide = [known[layer, f"levels:w{bits}a8"] for bits in (1, 2, 3, 4)]
         assert [a.loss for a in wide] == sorted((a.loss for a in wide), reverse=True)
@@ -92,22 +99,40 @@ def test_a_target_size_is_kept_and_used() -> None:
     assert len(result.report.options) == 2 * len(OPTIONS)
 
 
-def test_integers_of_few_bits_are_closer_in_as_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, data, unseen = network((64, 48, 48, 1)), random(1, 200, 64), random(9, 200, 64)
-    errors = []
-    for options in (OPTIONS, [one for one in OPTIONS if not is_between(one)]):
+DEEP = random(1, 200, 64)
+
+
+@pytest.fixture(scope="module")
+def deep() -> Widths:
+    """The losses of three layers whose last gives one number."""
+    return Widths.measure(network((64, 48, 48, 1)), {"x": DEEP}, Config(), file_size)
+
+
+def numbers(model: Model, records: Array) -> Array:
+    """The only output for each record."""
+    return next(iter(luciole.Interpreter(model).run({"x": records}).values()))[:, 0]
+
+
+def test_integers_of_few_bits_are_closer_in_as_many_bytes(
+    deep: Widths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unseen, errors = random(9, 200, 64), []
+    floats = numbers(deep.bench.model, unseen)
+    rest = [one for one in OPTIONS if not is_between(one)]
+    without = [front for front in deep.fronts if not any(map(is_between, front[0].candidate))]
+    assert len(without) == 1
+    for options, fronts in ((OPTIONS, deep.fronts), (rest, without)):
         monkeypatch.setattr(auto_bits, "OPTIONS", options)
-        result = luciole.quantize(model, data, target_size=5000, proof=False)
+        result = for_size(replace(deep, fronts=fronts), 5000)
         assert file_size(result.model) <= 5000
-        pair = [luciole.Interpreter(m) for m in (model, result.model)]
-        floats, numbers = (
-            [next(iter(i.run({"x": x[None]}).values())) for x in unseen] for i in pair
-        )
-        errors.append(np.square(np.subtract(numbers, floats)).mean())
+        errors.append(np.square(numbers(result.model, unseen) - floats).mean())
     assert errors[0] < 0.8 * errors[1]
 
 
-@pytest.mark.parametrize("word", ["int:w8a8", "int:w4a8", "int:w2a8", "int:w1a8"])
+WORDS = ("int:w8a8", "int:w4a8", "int:w2a8", "int:w1a8")
+
+
+@pytest.mark.parametrize("word", WORDS)
 def test_sizes_of_single_layers_of_integers_sum_to_the_file(word: str) -> None:
     """Conversions around one layer alone are not counted for each; decoders share a little."""
     bench, space, table = alone_in_images()
@@ -123,7 +148,7 @@ def alone_in_images() -> tuple[Bench, Space, Table]:
     """Each layer of a network of convolutions and branches, measured alone on integers."""
     model = images()
     split = Split.for_choices(some(model, 40))
-    space = Space.of(model.graph, (*INTEGER_OPTIONS, "float"))
+    space = Space.of(model.graph, (*WORDS, "float"))
     bench = Bench(model, split.learned, split.judges, file_size)
     rows = [bench.alone(task["layer"], task["options"]) for task in tasks_of(space)]
     return bench, space, Table.of(space, [one for row in rows for one in row])
@@ -142,45 +167,50 @@ def test_a_search_refuses_integers_that_an_operator_has_no_form_for() -> None:
         Space.of(b.graph, words, fixed={first.layers[0]: "int:w4a8"})
 
 
-def test_a_target_size_refuses_what_cannot_be_reached() -> None:
+def test_a_target_size_refuses_what_cannot_be_reached(flat: Widths) -> None:
     with pytest.raises(
         QuantizeError, match="no allocation fits into 100 bytes: the smallest takes"
     ):
-        luciole.quantize(network(), X, target_size=100)
+        for_size(flat, 100)
 
 
-def test_a_layer_that_a_config_skips_stays_float() -> None:
+def test_a_layer_that_a_config_skips_stays_float(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auto_bits, "OPTIONS", ("levels:w2a8", "int:w4a8", BYTES))
     config = Config.parse({"layers": [{"name": "fc1", "skip": True}]}, Choice())
     found = Widths.measure(network(), {"x": X}, config, file_size)
     assert {one.candidate[0] for front in found.fronts for one in front} == {"float"}
 
 
-def test_a_loose_target_drop_gives_the_smallest_file_and_an_impossible_one_warns() -> None:
-    model, data = network((64, 48, 48, 1)), random(1, 60, 64)
-    loose = luciole.quantize(model, data, target_drop=100.0)
-    strict = luciole.quantize(model, data, target_drop=0.0)
+@pytest.fixture(scope="module")
+def bounded(deep: Widths) -> dict[float, Result]:
+    """The results for some targets."""
+    return {target: for_drop(deep, target) for target in (50.0, 0.5, 0.0)}
+
+
+def test_a_loose_target_drop_gives_the_smallest_file_and_an_impossible_one_warns(
+    bounded: dict[float, Result],
+) -> None:
+    loose, strict = bounded[50.0], bounded[0.0]
     assert file_size(loose.model) < file_size(strict.model)
     assert "% of the variance lost where 0 may be" in strict.report.warnings[0]
 
 
-def test_a_target_bounds_the_error_where_there_are_no_classes() -> None:
+def test_a_target_bounds_the_error_where_there_are_no_classes(
+    deep: Widths, bounded: dict[float, Result]
+) -> None:
     """Outputs that are one number have no answers that change: what is bounded is their error."""
-    model, data, found = network((64, 48, 48, 1)), random(1, 60, 64), {}
-    wanted = luciole.Interpreter(model)
+    judges, lost = DEEP[4::5], {}
+    floats = numbers(deep.bench.model, judges)
     for target in (50.0, 0.5):
-        result = luciole.quantize(model, data, target_drop=target)
-        judges = data[4::5]
-        one, other = (
-            np.array([i.run({"x": x[None]})[i.graph.outputs[0].name].item() for x in judges])
-            for i in (wanted, luciole.Interpreter(result.model))
-        )
-        found[target] = 100 * np.square(other - one).mean() / one.var()
-        assert found[target] <= target * 1.001
-    assert found[0.5] < found[50.0]
+        error = np.square(numbers(bounded[target].model, judges) - floats).mean()
+        lost[target] = 100 * error / floats.var()
+        assert lost[target] <= target * 1.001
+    assert lost[0.5] < lost[50.0]
 
 
 def test_seconds_are_those_of_everything_that_was_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
     hands = iter([100.0, 268.0])
+    monkeypatch.setattr(auto_bits, "OPTIONS", ("levels:w2a8", BYTES))
     monkeypatch.setattr(quantizing, "perf_counter", lambda: next(hands))
     result = luciole.quantize(network(), X, target_drop=100.0, proof=False)
     assert result.report.seconds == 168
@@ -200,8 +230,11 @@ def test_a_target_drop_refuses_too_few_records() -> None:
         luciole.quantize(network(), np.asarray(X[:1]), target_drop=1.0)
 
 
-def test_levels_only_leaves_nothing_that_a_fine_tuning_cannot_train() -> None:
+def test_levels_only_leaves_nothing_that_a_fine_tuning_cannot_train(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Layers get learned levels, or are what learned levels spare and stay float."""
+    monkeypatch.setattr(auto_bits, "OPTIONS", ("levels:w2a4", "levels:w2a8", "int:w4a8", BYTES))
     model = images()
     found = Widths.measure(model, some(model, 10), Config(), file_size, levels_only=True)
     spared = {gene.layers[0] for gene in Space.of(model.graph).genes if gene.is_end}

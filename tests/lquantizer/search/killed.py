@@ -13,7 +13,7 @@ from luciole.lquantizer.search import cluster
 from luciole.lquantizer.search.options import SearchOptions
 from tests.networks import network, random
 
-OPTIONS = ("levels:w1a2", "levels:w2a2", "levels:w2a4", "levels:w4a8", "dynamic:int8", "float")
+OPTIONS = ("levels:w2a4", "dynamic:int8", "float")
 
 
 def main(folder: str, evaluations: str, workers: str, address: str = "", patience: str = "") -> int:
@@ -23,8 +23,8 @@ def main(folder: str, evaluations: str, workers: str, address: str = "", patienc
     options = SearchOptions(
         evaluations=int(evaluations),
         options=OPTIONS,
-        files=4,
-        few=20,
+        files=2,
+        few=40,
         workers=int(workers),
         cluster=address or None,
     )

@@ -15,11 +15,15 @@ from typing import Any
 
 import pytest
 
+from tests.lquantizer.search.killed import main
+
 pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parents[3]
-EVALUATIONS = 13
-MIDDLE = 5
+EVALUATIONS = 24
+MANY = 40
+"""Evaluations that go on for longer than another process takes to begin."""
+MIDDLE = 3
 """Evaluations that are done when something is killed."""
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE)}
 
@@ -55,8 +59,8 @@ def process(*words: str) -> Iterator[subprocess.Popen[str]]:
             found.kill()
 
 
-def search(folder: Path, workers: int = 1, *cluster: str) -> Any:
-    words = (str(folder), str(EVALUATIONS), str(workers), *cluster)
+def search(folder: Path, *cluster: str, count: int = EVALUATIONS, workers: int = 1) -> Any:
+    words = (str(folder), str(count), str(workers), *cluster)
     return process("tests.lquantizer.search.killed", *words)
 
 
@@ -64,7 +68,7 @@ def wait_until_done(folder: Path, count: int) -> None:
     deadline = time.monotonic() + 240
     while states(folder).get("done", 0) < count:
         assert time.monotonic() < deadline, "nothing goes on"
-        time.sleep(0.002)
+        time.sleep(0.02)
 
 
 def worker(folder: Path) -> int:
@@ -82,11 +86,11 @@ def front(folder: Path) -> dict[str, bytes]:
 
 
 def test_a_local_worker_that_is_killed_costs_nothing(tmp_path: Path) -> None:
-    with search(tmp_path, 2) as found:
+    with search(tmp_path, count=MANY, workers=2) as found:
         wait_until_done(tmp_path, MIDDLE)
         os.kill(worker(tmp_path), signal.SIGKILL)
         assert found.wait(240) == 0
-    assert states(tmp_path) == {"done": EVALUATIONS}
+    assert states(tmp_path) == {"done": MANY}
     assert len({name for (name,) in asked(tmp_path, "select worker from evaluation")}) == 3
 
 
@@ -96,8 +100,7 @@ def test_a_search_that_is_killed_goes_on_to_the_same_files(tmp_path: Path) -> No
         wait_until_done(killed, MIDDLE)
         found.kill()
     for folder in (killed, whole):
-        with search(folder) as found:
-            assert found.wait(240) == 0
+        assert main(str(folder), str(EVALUATIONS), "1") == 0
     assert front(killed) == front(whole)
     (attempts,) = asked(killed, "select sum(attempts) from evaluation where stage='shortened'")
     assert attempts[0] <= EVALUATIONS + 1
@@ -123,29 +126,27 @@ def scheduler(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
         yield first, loads(file.read_text())["address"]
 
 
-def test_a_dask_worker_that_is_killed_costs_nothing(tmp_path: Path) -> None:
+def test_a_cluster_may_lose_a_worker_and_without_its_scheduler_a_search_says_so_and_goes_on(
+    tmp_path: Path,
+) -> None:
     pytest.importorskip("distributed")
-    with scheduler(tmp_path) as (_, address), search(tmp_path / "front", 1, address) as found:
-        wait_until_done(tmp_path / "front", MIDDLE)
-        os.kill(worker(tmp_path / "front"), signal.SIGKILL)
-        assert found.wait(240) == 0
-    assert states(tmp_path / "front") == {"done": EVALUATIONS}
-
-
-def test_without_its_scheduler_a_search_says_so_and_another_goes_on(tmp_path: Path) -> None:
-    pytest.importorskip("distributed")
-    folder = tmp_path / "front"
-    with scheduler(tmp_path) as (first, address), search(folder, 1, address, "3") as found:
-        wait_until_done(folder, MIDDLE)
-        before = states(folder)["done"]
-        first.send_signal(signal.SIGKILL)
-        _, errors = found.communicate(timeout=240)
-        assert found.returncode == 1
+    whole, folder = tmp_path / "whole", tmp_path / "front"
+    with scheduler(tmp_path) as (first, address):
+        with search(whole, address) as found:
+            wait_until_done(whole, MIDDLE)
+            os.kill(worker(whole), signal.SIGKILL)
+            assert found.wait(240) == 0
+        assert states(whole) == {"done": EVALUATIONS}
+        with search(folder, address, "3") as found:
+            wait_until_done(folder, MIDDLE)
+            before = states(folder)["done"]
+            first.send_signal(signal.SIGKILL)
+            _, errors = found.communicate(timeout=240)
+            assert found.returncode == 1
     last = errors.splitlines()[-1]
     assert last == f"the scheduler at {address} is gone; what was finished is kept"
     left = states(folder)
     assert left["done"] >= before
     assert "failed" not in left
-    with search(folder) as found:
-        assert found.wait(240) == 0
+    assert main(str(folder), str(EVALUATIONS), "1") == 0
     assert states(folder) == {"done": EVALUATIONS}

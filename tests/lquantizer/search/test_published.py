@@ -17,7 +17,7 @@ from luciole.ir import Array, Model
 from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.assignment.layer_format import parse
 from luciole.lquantizer.search.nsga2 import fronts
-from luciole.lquantizer.search.published import evolution, options
+from luciole.lquantizer.search.published import evolution, options, search
 from luciole.lquantizer.search.published.begin import materials
 from luciole.lquantizer.search.published.evaluate import SeedEvaluator
 from luciole.lquantizer.search.published.genes import (
@@ -57,7 +57,7 @@ def test_section_5_the_space_has_7_to_the_n_candidates() -> None:
 def test_section_6_3_the_start_is_the_seven_uniform_candidates() -> None:
     space = space_of([["a"], ["b"], ["c"]])
     start = {uniform(space, bits) for bits in WIDTHS}
-    assert WIDTHS == (2, 3, 4, 5, 6, 7, 8)
+    assert vars(search)["WIDTHS"] == WIDTHS == (2, 3, 4, 5, 6, 7, 8)
     assert start == {(f"w{bits}",) * 3 for bits in range(2, 9)}
 
 
@@ -182,27 +182,31 @@ def small() -> Model:
     return unfolded(depthwise=False)
 
 
-def searched(folder: Path, how: SeedOptions, labels: object = None) -> SearchResult:
-    given: Any = labels
-    return luciole.search(small(), X, folder, how, labels=given, say=lambda line: None)
+def searched(
+    model: Model, x: Array, folder: Path, how: SeedOptions, labels: Array | None = None
+) -> SearchResult:
+    """Search from two of the seven uniform candidates, each of which is trained twice."""
+    with pytest.MonkeyPatch.context() as context:
+        context.setattr(f"{search.__name__}.WIDTHS", (2, 8))
+        return luciole.search(model, x, folder, how, labels=labels, say=lambda line: None)
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SearchResult]:
     folder = tmp_path_factory.mktemp("seed")
-    return folder, searched(folder, SMALL)
+    return folder, searched(small(), X, folder, SMALL)
 
 
 def test_it_finds_a_front_of_files(found: tuple[Path, SearchResult]) -> None:
     folder, result = found
     assert result.layers == ["conv", "dense"]
-    assert len(result.uniform) == 7
+    assert result.uniform.keys() == {"2 bits", "8 bits"}
     assert all(one.before in result.evaluated for one in result.uniform.values())
     for one in result.uniform.values():
         assert not any(
             one.bytes <= file.found.bytes and one.loss < file.found.loss for file in result.front
         ), "no uniform candidate is better than a file"
-    assert len(result.evaluated) == 7 + 2
+    assert len(result.evaluated) == 2 + 2
     values = np.array([(f.found.bytes, f.found.loss) for f in result.front])
     assert len(fronts(values)) == 1
     layers = Network.of(small(), {"x": X[:20]}).layers()
@@ -223,16 +227,16 @@ def test_the_same_search_again_trains_nothing(
     folder, result = found
     train = "luciole.lquantizer.search.published.evaluate.SeedEvaluator.train"
     monkeypatch.setattr(train, lambda *given: 1 / 0)
-    again = searched(folder, SMALL)
+    again = searched(small(), X, folder, SMALL)
     assert [file.found for file in again.front] == [file.found for file in result.front]
 
 
 def test_another_search_is_refused(found: tuple[Path, SearchResult]) -> None:
     folder, _ = found
     with pytest.raises(QuantizeError, match="of a search with other settings"):
-        searched(folder, replace(SMALL, partial=2))
+        searched(small(), X, folder, replace(SMALL, partial=2))
     with pytest.raises(QuantizeError, match="of a search with other records"):
-        searched(folder, SMALL, np.zeros(len(X), np.int64))
+        searched(small(), X, folder, SMALL, np.zeros(len(X), np.int64))
 
 
 @pytest.mark.parametrize("stage", ["partial", "final"])
@@ -278,7 +282,7 @@ def test_bit_operations_are_small_where_tensors_have_genes(tmp_path: Path) -> No
     model = network((20, 16, 4))
     model.signatures.clear()
     how = replace(SMALL, generations=0, inputs=True, judges=20)
-    result = luciole.search(model, random(1, 60, 20), tmp_path, how, say=lambda line: None)
+    result = searched(model, random(1, 60, 20), tmp_path, how)
     assert result.objectives == ("accuracy", "size", OPERATIONS)
     assert result.float_network.costs[OPERATIONS] == 32 * 32 * (20 * 16 + 16 * 4)
     assert len(result.hypervolumes()) == len(result.evaluated)
