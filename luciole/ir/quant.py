@@ -168,7 +168,7 @@ class Quant:
     ``input`` a layer multiplies its weight with. With constants of its ``own`` each has an element
     type and scales that follow from the operator's class. ``saturation`` and ``contrast`` say where
     its result does not depend on its only operand any more; ``terms`` are the signs of the operands
-    of a sum.
+    of a sum. The rows of a ``table`` are picked.
     """
 
     weight: str | None = None
@@ -182,13 +182,19 @@ class Quant:
     saturation: Saturation | None = None
     contrast: Contrast | None = None
     terms: tuple[int, ...] = ()
+    table: str | None = None
+
+    @property
+    def stored(self) -> str | None:
+        """The operand that holds most of an operator's constants: weights, or a table."""
+        return self.weight or self.table
 
     @property
     def spoken_of(self) -> tuple[str, ...]:
         """The operands that it names."""
         shared = self.result.operands if isinstance(self.result, Like) else ()
         multiplied = None if self.weight is None else self.input
-        every = (self.weight, self.bias, *shared, multiplied)
+        every = (self.stored, self.bias, *shared, multiplied)
         return tuple(name for name in every if name is not None)
 
     def fixed(self, dtype: TensorType) -> Grid | None:

@@ -161,10 +161,11 @@ def _decoding(kind: int) -> jit.Kernel:
 @portable(EmbeddingLookup, *MOVED, *PACKED)
 def in_c(op: EmbeddingLookup, context: PortableContext) -> list[CCall]:
     """Copy the rows, or decode those of integers; zeros where no row has the number."""
-    if op.infer_dtype() == op.value.dtype and op.value.dtype not in PACKED:
+    made, dtype = op.infer_dtype(), op.value.dtype
+    if made == dtype and dtype in MOVED:
         return [look_up(op.value, op.lookup, op.results[0], 0)]
-    if op.value.dtype not in (TensorType.INT8, *PACKED):
-        raise UnsupportedError(f"rows of {op.value.dtype.name} to real numbers have no C form")
+    if made == dtype or dtype not in (TensorType.INT8, *PACKED):
+        raise UnsupportedError(f"rows of {dtype.name} to {made.name} have no C form")
     table = context.constant(op.value)
     scales = _Scales.of(op, table)
     fields: dict[str, Field] = {"rows": len(table), "count": op.lookup.dims[0]}

@@ -18,10 +18,12 @@ from luciole.ir.learned_levels import WORD, numbers, unpack
 from luciole.ir.number_format import Affine, Float, LearnedLevels, NumberFormat
 from luciole.ir.op import Op
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected, clusters_of, matrix_rows
+from luciole.ir.ops.embedding_lookup import EmbeddingLookup
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.levelsdecode import LevelsDecode
 from luciole.ir.ops.lq_conv_2d import LQConv2D
 from luciole.ir.ops.lq_fully_connected import LQFullyConnected
+from luciole.ir.ops.quantize import Dequantize
 from luciole.ir.value import Value
 from luciole.schema.enums import FullyConnectedOptionsWeightsFormat, TensorType
 
@@ -96,6 +98,22 @@ def has_levels(op: Op) -> bool:
 def has_weights(op: Op) -> bool:
     """Return whether an operator is a layer: one of its operands is declared as the weight."""
     return op.quant is not None and op.quant.weight is not None
+
+
+def table_constant(op: Op) -> Value | None:
+    """Find the constant whose rows an operator picks, be they behind a DEQUANTIZE."""
+    value = op.given_operands().get((op.quant and op.quant.table) or "")
+    made = None if value is None or value.producer is None else value.producer.op
+    source = made.input if isinstance(made, Dequantize) else value
+    return source if source is not None and source.is_constant and len(source.dims) > 1 else None
+
+
+def stored_constant(op: Op) -> Value | None:
+    """Find the constant of a layer's weights, or of rows that become real numbers as they are
+    looked up.
+    """
+    is_table = isinstance(op, EmbeddingLookup) and op.infer_dtype() == TensorType.FLOAT32
+    return weight_constant(op) if has_weights(op) or is_table else None
 
 
 def is_layer(op: Op) -> bool:

@@ -3,6 +3,7 @@
 from luciole.ir.errors import ShapeError
 from luciole.ir.fields import operand
 from luciole.ir.op import Op
+from luciole.ir.quant import Like, Quant, Versions
 from luciole.ir.rules import rank
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import BuiltinOperator, TensorType
@@ -19,6 +20,8 @@ class EmbeddingLookup(Op, code=BuiltinOperator.EMBEDDING_LOOKUP):
 
     lookup: Value = operand(dtype=(TensorType.INT32,))
     value: Value = operand()
+
+    quant = Quant(result=Like("value"), table="value", input="lookup", since=Versions(1, 1, 4, 4))
 
     def infer_dtype(self, /) -> TensorType:
         declared = self.results[0].dtype if self.results else self.value.dtype

@@ -22,7 +22,7 @@ class Gather(Op, code=BuiltinOperator.GATHER, options="GatherOptions"):
     axis: int = attr(default=0, dump="Axis")
     batch_dims: int = attr(default=0)
 
-    quant = Quant(result=Like("params"))
+    quant = Quant(result=Like("params"), table="params", input="params")
     infer_dtype = dtype_of("params")
 
     def infer_shape(self, /) -> Shape:

@@ -50,11 +50,12 @@ def fuse_weights_of(op: Op, runs: Runs) -> bool:
     them under float inputs. A dense one rounds these with a zero point, as TFLite's converter has
     it: behind a RELU a grid around 0 would have half of its integers for nothing.
     """
-    weights = op.given_operands().get(op.quant.weight or "") if op.quant is not None else None
+    weights = op.given_operands().get(op.quant.stored or "") if op.quant is not None else None
     codes = None if weights is None else integers_behind(weights)
     if codes is None or not codes.is_constant or codes.dtype == TensorType.FLOAT16:
         return False
-    if not _reads(op, [codes if value is weights else value for value in op.operands], runs):
+    types, slots = op.result_dtypes(), [codes if v is weights else v for v in op.operands]
+    if not _reads(op, slots, lambda op: runs(op) and op.result_dtypes() == types):
         return False
     if isinstance(op, FullyConnected) and blocks_of(codes) is None:
         op.asymmetric_quantize_inputs = True
@@ -96,7 +97,7 @@ def raise_version(op: Op) -> None:
     """
     quant = op.quantized_as
     operands = op.given_operands()
-    weights = operands.get(quant.weight or "")
+    weights = operands.get(quant.stored or "")
     first = op.operands[0] if weights is None else operands.get(quant.input)
     types = [None if value is None else value.dtype for value in (first, weights)]
     if types[0] is not None:

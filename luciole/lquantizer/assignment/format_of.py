@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from luciole.ir import Op, TensorType, Value
-from luciole.ir.analysis.weights import input_levels, is_layer, learned_weights, weight_constant
+from luciole.ir.analysis.weights import (
+    input_levels,
+    is_layer,
+    learned_weights,
+    table_constant,
+    weight_constant,
+)
 from luciole.ir.blockwise import blocks_of
 from luciole.ir.dtypes import element_bits
 from luciole.ir.errors import LucioleError
@@ -28,7 +36,7 @@ _UNSIGNED = (TensorType.UINT4, TensorType.UINT8)
 def format_of(op: Op) -> LayerFormat | None:
     """Read the format of a layer; None of another operator, and of numbers that have no word."""
     if not is_layer(op):
-        return None
+        return _of_table(op)
     try:
         return _levels(op) or _minifloat(op) or _plain(op)
     except LucioleError:  # constants that do not fit, and bits that no format has
@@ -75,6 +83,15 @@ def _plain(op: Op) -> LayerFormat | None:
         return _stored(weights)
     width = _integer_width(op.operands[0])
     return Integers(element_bits(weights.dtype) or 0, width, weights.dtype in _UNSIGNED)
+
+
+def _of_table(op: Op) -> StoredLevels | None:
+    """Read the format of a table whose integers become real numbers as they are looked up."""
+    table = table_constant(op)
+    if table is None or table.dtype in _FLOATS or op.results[0].dtype not in _FLOATS:
+        return None
+    stored = _stored(table)
+    return replace(stored, block=None) if stored.block == table.dims[-1] else stored
 
 
 def _integer_width(inputs: Value | None) -> int | None:

@@ -11,9 +11,10 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 
 from luciole.ir import Graph, Op, TensorType
-from luciole.ir.analysis.weights import has_weights, weight_constant
+from luciole.ir.analysis.weights import has_weights, table_constant, weight_constant
 from luciole.ir.blockwise import LEAST_SCALE
 from luciole.ir.dtypes import element_bits
+from luciole.ir.ops.embedding_lookup import EmbeddingLookup
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.lquantizer.assignment.layer_format import (
     MOST_LEARNED,
@@ -179,19 +180,36 @@ def without_blocks(chosen: Mapping[Op, Chosen], types: Mapping[Op, Scheme]) -> l
 
 def _for_layer(op: Op, types: Scheme) -> Scheme:
     """Return the scheme of a layer: without blocks where its kernels know none, or weights do not
-    divide into them, or are too small for their scales.
+    divide into them, or are too small for their scales. Each row of a table of 4 bits is a block
+    where it has no smaller ones: then its scale has 2 bytes.
     """
-    if types.block is None or _takes_blocks(op, types.block, types.most):
+    if types.block is not None and _takes_blocks(op, types.block, types.most):
         return types
-    return _NIBBLES_ALONE
+    table = table_constant(op) if types.learns_weights else None
+    row = table.dims[-1] if table is not None and len(table.dims) == 2 else 0
+    if row and row % 2 == 0 and _takes_blocks(op, row, types.most):
+        return replace(types, block=row)
+    return types if types.block is None else _NIBBLES_ALONE
 
 
 def _takes_blocks(op: Op, size: int, most: int) -> bool:
-    weights = weight_constant(op) if isinstance(op, FullyConnected) else None
+    is_read = isinstance(op, FullyConnected | EmbeddingLookup)
+    weights = weight_constant(op) if is_read else None
     if weights is None or not weights.dims or weights.dims[-1] % size:
         return False
     peak = float(np.abs(weights.contents).max(initial=0))
     return peak > 8 * most * LEAST_SCALE
+
+
+def of_table(format: Chosen) -> LayerFormat | None:
+    """Return the format of rows that become real numbers as they are looked up: 4 bits beside
+    integers of fewer than 8. None where a table's format has no such rows.
+    """
+    if isinstance(format, Integers) and format.weights < BYTES.weights:
+        return StoredLevels(4)
+    types = SCHEMES.get(format or BYTES)
+    alone = types is not None and types.activations is None and types.rounds_to_integers
+    return format if alone else None
 
 
 class PerOperator(Protocol):

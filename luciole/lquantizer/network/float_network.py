@@ -4,28 +4,33 @@ or loses by them, is spelled out by other operators.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from luciole.ir import Graph, Model, Op, TensorType
 from luciole.ir.analysis.floats import is_float
+from luciole.ir.analysis.weights import table_constant
 from luciole.ir.ops.elementwise_binary import Mul, SquaredDifference, Sub
 from luciole.ir.ops.elementwise_unary import Neg, Square
+from luciole.ir.ops.gather import Gather
 from luciole.ir.ops.pool_2d import AveragePool2D
 from luciole.ir.ops.reduce import Mean
 from luciole.ir.passes.cleaning.remove_dead import remove_dead
 from luciole.ir.passes.folding.fold_constants import FoldConstants
 from luciole.ir.passes.folding.fuse_activation_function import fuse_activation_function
 from luciole.ir.passes.folding.fuse_batch_norm import fuse_batch_norm
+from luciole.ir.rewriting.lookups import as_lookup
 from luciole.ir.text.common import first_named
 from luciole.kernels.core import evaluation
 from luciole.lquantizer.assignment.choices import Choices
 from luciole.lquantizer.assignment.schemes import (
     FROM_FAKE_QUANT,
+    Chosen,
     Scheme,
     UniformOptions,
+    of_table,
     uniform_types,
     without_blocks,
 )
@@ -129,7 +134,7 @@ def prepared(model: Model, options: UniformOptions, choices: Choices) -> Start:
     options, chosen = options.for_graph(graph), choices(graph)
     if not reads_ranges:
         make_float(graph)
-        known = {op: chosen[op] for op in graph.ops if op in chosen}
+        known = _with_lookups({op: chosen[op] for op in graph.ops if op in chosen})
         schemes = uniform_types(known)
         unblocked = without_blocks(known, schemes)
         if not types_of(schemes):
@@ -148,6 +153,16 @@ def prepared(model: Model, options: UniformOptions, choices: Choices) -> Start:
     trained = TrainedGrids(of_tensors(graph, dtype), weights)
     schemes = uniform_types({op: chosen[op] for op in graph.ops if op in chosen}, read)
     return Start(work, options, schemes, trained)
+
+
+def _with_lookups(known: Mapping[Op, Chosen]) -> dict[Op, Chosen]:
+    """Replace GATHER by EMBEDDING_LOOKUP for rows that are stored in few bits."""
+    formats: dict[Op, Chosen] = {}
+    for op, chosen in known.items():
+        format = None if table_constant(op) is None else of_table(chosen)
+        lookup = as_lookup(op) if isinstance(op, Gather) and format is not None else op
+        formats[lookup or op] = chosen if format is None or lookup is None else format
+    return formats
 
 
 def spell_out(graph: Graph, schemes: dict[Op, Scheme], *, finer: bool) -> None:

@@ -163,7 +163,7 @@ def weight_codes(
 def weight_slot(op: Op) -> tuple[int, Value, int]:
     """Find a layer's weights: the slot, what is there, and the axis of its outputs."""
     quant = op.quantized_as
-    slot, _ = slot_of(op, quant.weight or "")
+    slot, _ = slot_of(op, quant.stored or "")
     return slot, op.required(slot), quant.axis
 
 

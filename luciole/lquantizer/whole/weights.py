@@ -9,7 +9,7 @@ import numpy as np
 from luciole.interpreter.records import Records, Track, check_records
 from luciole.ir import Array, Graph, Model, Op, TensorType, Value
 from luciole.ir.analysis.constancy import constant_bytes
-from luciole.ir.analysis.weights import has_weights, weight_constant
+from luciole.ir.analysis.weights import has_weights, stored_constant, weight_constant
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.passes.fuse_quantization import fuse_weights
 from luciole.ir.value import Use
@@ -28,6 +28,9 @@ _Known = dict[tuple[Value, Scheme, str], Value]
 """Readers of stored weights, by the float ones, their storage, and the kind of the layer."""
 _BYTE = 8
 """Bits of a weight from which its scale reaches the largest one."""
+_WIDE = 128
+"""Elements of a table's row from which on its scale and its zero point, 12 bytes, take less than a
+tenth of those of 8 bits."""
 
 
 def learn_weights(
@@ -76,7 +79,7 @@ def store_weights(
     """
     reports, known = {}, _Known()
     for op in [op for op in graph.ops if op in schemes]:
-        value = weight_constant(op) if has_weights(op) else None
+        value = stored_constant(op)
         if value is None or value.dtype != TensorType.FLOAT32:
             continue
         reports[op] = LayerReport(op.name, None, schemes[op].weight_bits)
@@ -93,6 +96,8 @@ def store_weights(
 
 def _may_read_codes(op: Op, types: Scheme) -> bool:
     """Check whether a layer's kernel in TFLite takes a scheme's weights under real numbers."""
+    if op.quant is not None and op.quant.table is not None:
+        return True
     takes_short = op.quant is None or op.quant.since.hybrid_int4
     return not types.explicit and (takes_short or types.weights != TensorType.INT4)
 
@@ -103,6 +108,8 @@ def _too_large(op: Op, value: Value, types: Scheme) -> str | None:
     """
     check_weights(op)
     peak, most = float(np.abs(value.contents).max(initial=0)), float(np.finfo(np.float16).max)
+    if not np.isfinite(peak):
+        return "its rows are not all finite"
     if types.weights == TensorType.FLOAT16 and peak > most:
         return f"weights reach {peak:g}, half precision {most:g}"
     return None
@@ -126,7 +133,8 @@ def _store(graph: Graph, op: Op, value: Value, types: Scheme, options: UniformOp
         use = Use(op, op.operands.index(value))
         set_constant(graph, use, value.contents.astype(np.float16), None)
         return
-    rows, channels = weight_rows(op), options.channels(types)
+    rows, is_layer = weight_rows(op), has_weights(op)
+    channels = options.channels(types) and (is_layer or rows.shape[1] >= _WIDE)
     bias = np.zeros(len(rows), np.float32)  # which stays as it is
     searched = options.ranges == "mse" and types.weight_bits < _BYTE
     if types.block is None:
@@ -134,7 +142,7 @@ def _store(graph: Graph, op: Op, value: Value, types: Scheme, options: UniformOp
     else:
         integers = nearest_blocks(rows, bias, types.most, types.block, searched=searched)
     codes = integers.codes
-    if options.rounding != "nearest":
+    if options.rounding != "nearest" and is_layer:
         codes = _balanced(integers, rows, types, _channels(op, value))
     set_weights(graph, op, codes, integers.scales, types.weights)
 
