@@ -13,7 +13,7 @@ from tests.fuzz.rewriting import judging, networks, plainly, put_back
 from tests.fuzz.rewriting.cases import Case
 from tests.fuzz.rewriting.running import Result, Work, run
 
-NETWORKS = range(14)
+NETWORKS = range(11)
 SHARE = 0.3
 """Of the schemes of each network."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -36,8 +37,10 @@ NEAR_BYTES = 24 << 10
 cycle.
 """
 
-Sizes = tuple[tuple[int, int], ...]
-"""Of windows that are alike: how many pixels have them, and their products."""
+Sizes = tuple[tuple[tuple[int, int], int], ...]
+"""Of windows that are alike: how many pixels have them and their products, and how many there are
+of such windows.
+"""
 
 
 @dataclass(frozen=True)
@@ -99,14 +102,15 @@ class Tiling:
         kind of window.
         """
         total, few = 0.0, self.few
-        for pixels, each in sizes:
+        for (pixels, each), count in sizes:
             products = each * depth
             near = products * self.lanes * 4 <= NEAR_BYTES and pixels > self.pixels
             whole, left = divmod(pixels, self.pixels)
             small = -(-left // SMALL) if left <= few else 0
             whole += left > few
-            total += whole * (products * self.step(self.pixels, near=near) + TILE_CYCLES)
-            total += small * (products * self.step(SMALL, near=near) + TILE_CYCLES)
+            cycles = whole * (products * self.step(self.pixels, near=near) + TILE_CYCLES)
+            cycles += small * (products * self.step(SMALL, near=near) + TILE_CYCLES)
+            total += count * cycles
         return total * -(-outputs // self.lanes)
 
     def depthwise_cycles(self, windows: Sequence[Case], vectors: int) -> float:
@@ -129,7 +133,7 @@ def _quickest(sizes_of_windows: Sizes, outputs: int, depth: int, most: int | Non
 
 
 def _sizes(windows: Sequence[Case]) -> Sizes:
-    return tuple((len(case.y), case.products) for case in windows)
+    return tuple(Counter((len(case.y), case.products) for case in windows).items())
 
 
 def _fitting(sizes: Iterable[tuple[int, int]], most: int | None = None) -> list[Tiling]:
