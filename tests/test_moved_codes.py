@@ -69,6 +69,7 @@ CASES = {
     "CONCATENATION": Case(_twice(_MATRIX), (), {"axis": 0}),
     "DEPTH_TO_SPACE": Case(_codes(1, 4, 4, 4), (), {"block_size": 2}),
     "DYNAMIC_UPDATE_SLICE": Case(_with(_twice(_MATRIX), _ints(0, 0)), (2,)),
+    "EMBEDDING_LOOKUP": Case(lambda dtype: [_ints(0, 1), *_MATRIX(dtype)], (0,)),
     "EXPAND_DIMS": Case(_with(_MATRIX, _ints(0)), (1,)),
     "GATHER": Case(_with(_MATRIX, _ints(0, 1)), (1,)),
     "GATHER_ND": Case(_with(_MATRIX, _ints([0], [1])), (1,)),
