@@ -17,7 +17,7 @@ from tests.networks import network, random
 
 X = random(1, 60, 40)
 JUDGES = slice(4, None, 5)
-OPTIONS = ("levels:w1a2", "levels:w2a4", "levels:w4a8", "dynamic:int8", "float")
+OPTIONS = ("levels:w1a2", "levels:w2a4", "dynamic:int8", "float")
 METRIC = """
 import numpy
 
@@ -60,12 +60,21 @@ def check_files(result: SearchResult, wanted: Array) -> None:
         assert file.found.loss == pytest.approx(max(lost, 0) / (10 - before), abs=1e-5)
 
 
-def test_a_metric_judges_files_by_labels(tmp_path: Path) -> None:
-    targets = random(9, 60, 4)
-    search = luciole.search(
-        model(), X, tmp_path, options(), labels=targets, metric=source(tmp_path), say=silent
+TARGETS = random(9, 60, 4)
+
+
+@pytest.fixture(scope="module")
+def by_metric(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SearchResult]:
+    """A folder that was searched with labels and a metric."""
+    folder = tmp_path_factory.mktemp("metric")
+    return folder, luciole.search(
+        model(), X, folder, options(), labels=TARGETS, metric=source(folder), say=silent
     )
-    check_files(search, targets[JUDGES])
+
+
+def test_a_metric_judges_files_by_labels(by_metric: tuple[Path, SearchResult]) -> None:
+    _, search = by_metric
+    check_files(search, TARGETS[JUDGES])
     assert search.rows()[0][4] == "of closeness lost"
 
 
@@ -111,7 +120,7 @@ def test_a_search_refuses_a_metric_that_workers_cannot_find(tmp_path: Path) -> N
         )
 
 
-def test_a_folder_refuses_a_search_by_another_metric(tmp_path: Path) -> None:
-    luciole.search(model(), X, tmp_path, options(), metric=source(tmp_path), say=silent)
+def test_a_folder_refuses_a_search_by_another_metric(by_metric: tuple[Path, SearchResult]) -> None:
+    folder, _ = by_metric
     with pytest.raises(QuantizeError, match="a search with other records, labels or metric"):
-        luciole.search(model(), X, tmp_path, options(), say=silent)
+        luciole.search(model(), X, folder, options(), say=silent)

@@ -40,7 +40,7 @@ from luciole.lquantizer.search.workers import Workers
 from tests.networks import network, random
 
 X = random(1, 60, 40)
-OPTIONS = ("levels:w1a2", "levels:w2a4", "levels:w4a8", "dynamic:int8", "float")
+OPTIONS = ("levels:w1a2", "levels:w2a4", "dynamic:int8", "float")
 SIZES = (40, 32, 16, 4)
 
 

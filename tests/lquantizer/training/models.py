@@ -32,7 +32,7 @@ def digits() -> tuple[Model, Model, dict[str, Array], Array]:
     shape = (-1, *[n or 1 for n in model.graph.inputs[0].shape[1:]])
     records = {name: ((images.reshape(shape) - 4.884) / 6.017).astype(np.float32)}
     few = {name: records[name][:200]}
-    student = luciole.quantize(model, few, encode_bits=1).model
+    student = luciole.quantize(model, few, encode_bits=1, proof=False).model
     blunt(student, model, (float(np.abs(records[name]).mean()), 0.8))
     return model, student, records, labels
 
@@ -125,7 +125,13 @@ def _learned(graph: Graph, filter: Array, window: dict[str, Any]) -> LQConv2D:
 
 
 def regression() -> tuple[Model, Model, dict[str, Array]]:
-    """A dense layer without a softmax behind it."""
+    """A dense layer without a softmax behind it, its quantized form at two bits, and records."""
+    teacher, student, records = _regression()
+    return teacher.clone(), student.clone(), dict(records)
+
+
+@cache
+def _regression() -> tuple[Model, Model, dict[str, Array]]:
     generator = np.random.default_rng(0)
     model = Model()
     graph = model.add_graph(Graph("main"))
@@ -134,7 +140,8 @@ def regression() -> tuple[Model, Model, dict[str, Array]]:
     x = graph.add_input("x", (1, 40))
     graph.outputs = [graph.append(FullyConnected(x, weights, bias), "y").output]
     records = {"x": generator.normal(0, 1, (1200, 40)).astype(np.float32)}
-    return model, luciole.quantize(model, records, encode_bits=2).model, records
+    student = luciole.quantize(model, records, encode_bits=2, proof=False).model
+    return model, student, records
 
 
 def recurrent() -> Model:
@@ -162,6 +169,12 @@ def tune(
     teacher, student, records, _ = digits()
     settings = settings or FinetuneSettings(**FEW)
     return finetune(student, teacher, records, epochs=epochs, settings=settings, **options)
+
+
+@cache
+def plain(epochs: int) -> FinetuneResult:
+    """The digits student trained by the usual settings, once for all tests."""
+    return tune(epochs)
 
 
 def constants(model: Model) -> list[bytes]:

@@ -17,6 +17,7 @@ from tests.lquantizer.training.models import (
     FEW,
     constants,
     digits,
+    plain,
     tune,
 )
 
@@ -36,32 +37,40 @@ def stop_after(epoch: int) -> Callable[[str], None]:
 def test_a_resumed_run_is_equal_to_the_last_bit(tmp_path: Path) -> None:
     path = tmp_path / "run.npz"
     with pytest.raises(StoppedError):
-        tune(4, checkpoint=path, report=stop_after(2))
+        tune(2, checkpoint=path, report=stop_after(1))
     assert [p.name for p in tmp_path.iterdir()] == ["run.npz"]
-    resumed = tune(4, checkpoint=path, resume=True)
-    whole = tune(4)
+    resumed = tune(2, checkpoint=path, resume=True)
+    whole = plain(2)
     assert constants(resumed.model) == constants(whole.model)
     figures = [
         [(e.epoch, e.loss, e.held_back_loss, e.agreement) for e in r.history]
         for r in (resumed, whole)
     ]
     assert figures[0] == figures[1]
-    again = tune(4, checkpoint=path, resume=True)
+    again = tune(2, checkpoint=path, resume=True)
     assert constants(again.model) == constants(whole.model)
 
 
-def test_a_run_without_a_checkpoint_to_resume_starts_from_the_student(tmp_path: Path) -> None:
-    lines: list[str] = []
-    tune(1, checkpoint=tmp_path / "run.npz", resume=True, report=lines.append)
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """A checkpoint of a run of one epoch, which there was none to resume for, and its lines."""
+    path, lines = tmp_path_factory.mktemp("run") / "run.npz", list[str]()
+    tune(1, checkpoint=path, resume=True, report=lines.append)
+    return path, lines
+
+
+def test_a_run_without_a_checkpoint_to_resume_starts_from_the_student(
+    ended: tuple[Path, list[str]],
+) -> None:
+    path, lines = ended
     assert "there is no checkpoint yet" in lines[0]
-    with np.load(tmp_path / "run.npz", allow_pickle=False) as file:
+    with np.load(path, allow_pickle=False) as file:
         assert any(name.startswith("now/first:") for name in file.files)
 
 
-def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path) -> None:
+def test_a_checkpoint_of_something_else_is_refused(ended: tuple[Path, list[str]]) -> None:
     teacher, student, records, labels = digits()
-    path = tmp_path / "run.npz"
-    tune(1, checkpoint=path)
+    path, _ = ended
     options: dict[str, Any] = {"epochs": 1, "checkpoint": path, "resume": True}
     settings = FinetuneSettings(**FEW)
     other = student.clone()
@@ -77,10 +86,10 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path) -> None:
         finetune(student, teacher, records, settings=settings, **options)
 
 
-def test_a_file_that_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "run.npz"
-    tune(1, checkpoint=path)
-    content = path.read_bytes()
+def test_a_file_that_is_no_checkpoint_is_refused(
+    ended: tuple[Path, list[str]], tmp_path: Path
+) -> None:
+    path, content = tmp_path / "run.npz", ended[0].read_bytes()
     for wrong in (b"", b"hello", content[: len(content) // 2]):
         path.write_bytes(wrong)
         with pytest.raises(LucioleError, match=r"run\.npz: it was not written by a fine-tuning"):

@@ -108,7 +108,7 @@ def test_levels_learn_logits_as_they_learn_what_a_softmax_makes_of_them() -> Non
     for end in ("softmax", "logits", "reshape", "sum"):
         model = ended(end)
         result = luciole.quantize(model, X, encode_bits=2, proof=False)
-        tuned = luciole.finetune(result, model, X, epochs=3, labels=labels, proof=False)
+        tuned = luciole.finetune(result, model, X, epochs=2, labels=labels, proof=False)
         losses.append([epoch.loss or np.nan for epoch in tuned.history[1:]])
     np.testing.assert_allclose(losses[1:], [losses[0]] * 3, rtol=1e-3)
     assert losses[0][-1] < losses[0][0]

@@ -23,6 +23,7 @@ from tests.lquantizer.training.models import (
     convolutional,
     data_of,
     digits,
+    plain,
     regression,
     run,
     tune,
@@ -174,7 +175,7 @@ def test_the_scale_of_the_records_changes_nothing() -> None:
     settings = FinetuneSettings(**FEW)
     losses = [
         [e.loss for e in r.history[1:]]
-        for r in (tune(2), finetune(*models, large, epochs=2, settings=settings))
+        for r in (plain(2), finetune(*models, large, epochs=2, settings=settings))
     ]
     assert losses[0] == pytest.approx(losses[1], rel=1e-3)
 
@@ -215,7 +216,6 @@ def test_rows_are_trained_alike_however_large_they_are() -> None:
 
 def test_labels_and_hints_and_float_weights_are_used() -> None:
     teacher, student, _, labels = digits()
-    plain = tune(1)
     labelled = tune(1, labels=labels)
     hidden = next(op.name for op in teacher.graph.ops if op.kind == "TANH")
     hinted = tune(1, FinetuneSettings(hints=(hidden,), **FEW))
@@ -225,9 +225,9 @@ def test_labels_and_hints_and_float_weights_are_used() -> None:
         for op, float_op in zip(trained_ops(student.graph), dense, strict=True)
     }
     targeted = tune(1, latents=named)
-    losses = {r.history[1].loss for r in (plain, labelled, hinted, targeted)}
+    losses = {r.history[1].loss for r in (plain(1), labelled, hinted, targeted)}
     assert len(losses) == 4
-    assert plain.history[0].agreement == targeted.history[0].agreement  # the same start
+    assert plain(1).history[0].agreement == targeted.history[0].agreement  # the same start
 
 
 def test_outputs_without_a_softmax_are_compared_by_squared_error() -> None:
@@ -264,7 +264,7 @@ def test_layers_that_stayed_float_are_trained_unless_unwanted() -> None:
 def test_outputs_that_are_not_kept_are_computed_batch_by_batch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    kept = tune(1).history[1].loss
+    kept = plain(1).history[1].loss
     monkeypatch.setattr("luciole.lquantizer.training.train.CACHE_LIMIT", 0)
     assert tune(1).history[1].loss == pytest.approx(kept, rel=1e-4)
 
