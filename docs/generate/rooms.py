@@ -35,7 +35,8 @@ def folders() -> str:
 def _inside(room: str) -> str:
     """Draw a room's folders. Those that import each other in a round share a box."""
     arrows = _folders(room)
-    names = {name: _box_of(name, circles(arrows)) for name in arrows}
+    knots = circles(arrows)
+    names = {name: _box_of(name, knots) for name in arrows}
     boxes = {box: tuple(n for n in arrows if names[n] == box) for box in names.values()}
     if len(boxes) < 3:
         return ""

@@ -90,8 +90,13 @@ PROGRAMS = [
 ]
 
 
-@pytest.mark.parametrize("write", WRITERS)
-@pytest.mark.parametrize(("inner", "message"), PROGRAMS)
+@pytest.mark.parametrize(
+    ("write", "inner", "message"),
+    [
+        *((as_keras, *program) for program in PROGRAMS),
+        *((write, *program) for write in (as_h5, as_h5_bytes) for program in PROGRAMS[::9]),
+    ],
+)
 def test_loading_refuses_a_program_wherever_it_stands(
     write: Any, inner: Any, message: str, tmp_path: Path
 ) -> None:

@@ -33,8 +33,10 @@ def row(operator: str) -> tuple[int, int, int]:
 
 
 def test_a_sample_of_onnxs_tests_passes() -> None:
-    """What differs from the page: see the head of ``tests/onnx_nodes.py``."""
-    found = [outcome(case) for case in some_cases(*SAMPLE)]
+    """What differs from the page: see the head of ``tests/onnx_nodes.py``. Small examples, whose
+    results are written down, have larger ones of the same attributes beside them.
+    """
+    found = [outcome(c) for c in some_cases(*SAMPLE) if "_precomputed_" not in c.name]
     assert len(found) > 100
     assert [o.name for o in found if o.state == WRONG] == []
     for operator in ("Conv", "MaxPool", "Einsum"):

@@ -96,7 +96,7 @@ KINDS = [
     ("RNN", {}),
 ]
 KIND = pytest.mark.parametrize(("kind", "attributes"), KINDS)
-STEPS = pytest.mark.parametrize("steps", [1, 20, LONG])
+STEPS = pytest.mark.parametrize("steps", [1, 6, LONG])
 
 
 @KIND
@@ -111,7 +111,7 @@ def test_the_interpreter_gives_onnxruntimes_results_each_time(
 
 
 @KIND
-@pytest.mark.parametrize("steps", [20, LONG])
+@pytest.mark.parametrize("steps", [6, LONG])
 def test_litert_gives_onnxruntimes_results_each_time(
     kind: str, attributes: dict[str, Any], steps: int
 ) -> None:
@@ -123,7 +123,7 @@ def test_litert_gives_onnxruntimes_results_each_time(
 
 
 @KIND
-@pytest.mark.parametrize("steps", [20, LONG])
+@pytest.mark.parametrize("steps", [6, LONG])
 def test_what_is_exported_to_onnx_again_gives_the_same_results_each_time(
     kind: str, attributes: dict[str, Any], steps: int
 ) -> None:
@@ -133,7 +133,7 @@ def test_what_is_exported_to_onnx_again_gives_the_same_results_each_time(
 
 
 @pytest.mark.parametrize("suffix", ["tflite", "circle"])
-@pytest.mark.parametrize("steps", [20, LONG])
+@pytest.mark.parametrize("steps", [6, LONG])
 def test_files_that_are_written_of_an_lstm_have_no_state(
     suffix: str, steps: int, tmp_path: Path
 ) -> None:
@@ -148,7 +148,7 @@ def test_files_that_are_written_of_an_lstm_have_no_state(
 
 @needs_compiler
 @KIND
-@pytest.mark.parametrize("steps", [20, LONG])
+@pytest.mark.parametrize("steps", [6, LONG])
 def test_programs_in_c_give_onnxruntimes_results_each_time(
     kind: str, attributes: dict[str, Any], steps: int, tmp_path: Path
 ) -> None:
@@ -165,7 +165,7 @@ def test_loops_over_long_sequences_are_compiled_as_one_step() -> None:
     assert all(s.native is not None or s.nothing_to_do for s in interpreter.plan.steps)
 
 
-@pytest.mark.parametrize("steps", [20, LONG])
+@pytest.mark.parametrize("steps", [6, LONG])
 def test_all_steps_have_the_same_weights(steps: int) -> None:
     model = from_bytes(recurrent("GRU", steps)).model
     constants = {v for op in all_ops(model.graphs) for v in op.operands if v and v.is_constant}

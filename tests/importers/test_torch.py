@@ -17,7 +17,7 @@ import luciole
 from luciole.ir import Array, LucioleError
 from luciole.ir.errors import FormatError
 from luciole.schema.enums import BuiltinOperator
-from tests.tools.running import spawn
+from tests.tools.running import call
 
 SHAPE = (2, 3, 8, 6)
 
@@ -102,12 +102,18 @@ def test_named_extents_stay_open(torch: Any, module: Any, by_name: bool, shapes:
     model = luciole.load(module, inputs, dynamic_shapes=shapes)
     assert model.graph.inputs[0].shape == (None, 3, None, 6)
     check(torch, module, model, image(3, 3, 7, 6))
-    settled = luciole.load(module, inputs, dynamic_shapes=shapes, batch=4, dims={"height": 9})
+
+
+def test_named_extents_are_settled(torch: Any, module: Any) -> None:
+    shapes = {0: "batch", 2: "height"}
+    settled = luciole.load(
+        module, image(*SHAPE), dynamic_shapes=shapes, batch=4, dims={"height": 9}
+    )
     assert settled.graph.inputs[0].shape == (4, 3, 9, 6)
 
 
 def test_a_program_and_its_file_give_what_torch_computes(
-    torch: Any, module: Any, tmp_path: Path
+    torch: Any, module: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     shapes = ({0: torch.export.Dim.DYNAMIC},)
     module.eval()
@@ -115,7 +121,7 @@ def test_a_program_and_its_file_give_what_torch_computes(
     torch.export.save(program, tmp_path / "net.pt2")
     check(torch, module, luciole.load(program), image(3, 3, 8, 6))
     words = ("import", tmp_path / "net.pt2", "-o", tmp_path / "net.circle", "--nhwc")
-    outcome = spawn(*words, "--batch", "3")
+    outcome = call(capfd, *words, "--batch", "3")
     assert (outcome.code, outcome.err) == (0, "")
     model = luciole.load(tmp_path / "net.circle")
     assert model.graph.inputs[0].shape == (3, 8, 6, 3)
