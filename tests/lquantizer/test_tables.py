@@ -180,3 +180,13 @@ def test_tables_are_decoded_compiled() -> None:
     steps = {step.op.kind: step.native is not None for step in interpreter.plan.steps}
     assert steps["EMBEDDING_LOOKUP"]
     assert interpreter.constant_bytes < 2 * ROWS * WIDTH
+
+
+def test_a_network_with_tables_gets_another_number_of_records() -> None:
+    whole = classifier(batch=None)
+    model = luciole.quantize(whole, scheme="weights:int4", proof=False).model
+    resized = luciole.resize(model, {"x": (3, WORDS)})
+    assert resized.graph.outputs[0].shape == (3, 5)
+    texts = {"x": words(3)}
+    found, exact = (next(iter(Interpreter(m).run(texts).values())) for m in (resized, model))
+    np.testing.assert_array_equal(found, exact)

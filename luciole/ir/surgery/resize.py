@@ -14,7 +14,7 @@ from luciole.ir.op import Op
 from luciole.ir.ops.control_flow import Calling
 from luciole.ir.ops.reshape import Reshape
 from luciole.ir.unknown_op import UnknownOp
-from luciole.ir.value import Shape, Value, shape_text
+from luciole.ir.value import Shape, Value, element_count, shape_text
 
 
 def resize(model: Model, shapes: Mapping[str, Shape]) -> Model:
@@ -74,11 +74,20 @@ def _refuse_more_rows(op: Reshape, before: Mapping[Value, Shape]) -> None:
     """
     rows = (op.tensor, op.output)
     first, last = (value.shape[:1] for value in rows)
-    if first != last and len({before[value][:1] for value in rows}) == 1:
+    sizes = {_row_size(before[value]) for value in rows} - {None}
+    if first != last and len({before[value][:1] for value in rows}) == 1 and len(sizes) < 2:
         raise ShapeError(
             f"{op}: it gives {shape_text(op.output.shape)} of {shape_text(op.tensor.shape)}, "
             "so that records would have several rows or share one"
         )
+
+
+def _row_size(shape: Shape) -> int | None:
+    """Count the elements of a row, None where an extent is unknown: of as many elements, tensors
+    whose rows differ in size have different numbers of rows.
+    """
+    extents = tuple(extent for extent in shape[1:] if extent is not None)
+    return element_count(extents) if len(extents) == len(shape[1:]) else None
 
 
 def _note_called(op: Calling, called: dict[Graph, list[Shape]]) -> None:
