@@ -20,7 +20,7 @@ from luciole.kernels.core.memory import Memory, reach
 from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.core.registry import ANY, native, reference
 from luciole.kernels.elements.plain_integers import KINDS
-from luciole.kernels.gather import as_they_come
+from luciole.kernels.gather import are_wrong, as_they_come
 from luciole.kernels.jit import floats, longs
 from luciole.kernels.jit.record import Record
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
@@ -99,8 +99,10 @@ class LookupRecord(Record):
 def build(op: EmbeddingLookup, context: Context) -> Built:
     """Copy rows as GATHER does, and decode those of integers that become real numbers."""
     lookup, table = context.pair
+    if are_wrong(op.lookup, lookup, len(table)):
+        return None
     if op.infer_dtype() == op.value.dtype:
-        fits = op.value.dtype not in PACKED and len(table)
+        fits = op.value.dtype not in PACKED
         return as_they_come(table, lookup, context.results[0], 0, 0) if fits else None
     scales = accepted(_Scales.of, op, table)
     if isinstance(scales, Declined):
@@ -116,7 +118,7 @@ def _decoded(lookup: Array, table: Array, scales: _Scales, y: Array, kind: int) 
         y=reach(y, 4 * lookup.size * scales.blocks * scales.size),
         lookup=reach(lookup, lookup.nbytes),
         codes=reach(table, table.nbytes),
-        scales=memory.keep(scales.scale, scales.scale.size),
+        scales=memory.keep(scales.scale, scales.apart * len(table) or scales.blocks),
         count=lookup.size,
         rows=len(table),
         blocks=scales.blocks,

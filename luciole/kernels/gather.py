@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from luciole.ir import Array, ShapeError
+from luciole.ir import Array, ShapeError, Value
 from luciole.ir.dtypes import tensor_type
 from luciole.ir.ops.gather import Gather, gathered, places
 from luciole.ir.rules import settled
@@ -45,6 +45,14 @@ def check_indices(indices: Array, along: int, n: int) -> None:
         raise ShapeError(f"index {wrong.flat[0]} is out of range: axis {along} has {n} elements")
 
 
+def are_wrong(value: Value, indices: Array, n: int) -> bool:
+    """Whether indices are known to name no element, as all are where there is none: the reference
+    refuses them.
+    """
+    fits = not indices.size or bool(indices.min() >= 0 and indices.max() < n)
+    return (value.is_constant and not fits) or (indices.size > 0 and not n)
+
+
 MOST_PICKED = 4096
 """Constant indices up to which each is a copy of its own."""
 
@@ -52,14 +60,11 @@ MOST_PICKED = 4096
 @native(Gather, *ANY)
 def build(op: Gather, context: Context) -> NativeStep | None:
     """Copy one slice for each index: of few indices that are known when the model is loaded as
-    jobs, else as they come. The reference refuses those that are known to be wrong, as all are
-    where there is nothing to pick.
+    jobs, else as they come.
     """
     params, indices = context.pair
     along, batch = places(op, params.ndim, indices.ndim)
-    n = params.shape[along]
-    fits = not indices.size or bool(indices.min() >= 0 and indices.max() < n)
-    if (op.indices.is_constant and not fits) or (indices.size and not n):
+    if are_wrong(op.indices, indices, params.shape[along]):
         return None
     if not op.indices.is_constant or batch or indices.size > MOST_PICKED:
         return as_they_come(params, indices, context.results[0], along, batch)

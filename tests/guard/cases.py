@@ -18,6 +18,7 @@ from luciole.interpreter import Interpreter, Plan, compile_graph
 from luciole.interpreter.memory import MemoryLimitError
 from luciole.ir import Array, Model, Op, Value
 from luciole.ir.fields import INDEX
+from luciole.ir.ops.embedding_lookup import EmbeddingLookup
 from luciole.kernels import batch_matmul, jit
 from luciole.kernels.core import registry
 from luciole.kernels.core.allocation import placed, use
@@ -191,7 +192,11 @@ def anything(rng: Rng, like: Array) -> Array:
 
 def _is_index(value: Value) -> bool:
     """Whether a caller's numbers name elements, most of which there are not."""
-    return any(use.op.operand_field(use.slot).dtypes == INDEX for use in value.users)
+    return any(
+        use.op.operand_field(use.slot).dtypes == INDEX
+        or (isinstance(use.op, EmbeddingLookup) and value is use.op.lookup)
+        for use in value.users
+    )
 
 
 def _run_cut(model: Model, rng: Rng) -> str:

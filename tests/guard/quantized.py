@@ -6,6 +6,7 @@ import numpy as np
 
 from luciole.ir import Array, Model, Op, TensorType
 from luciole.ir.ops.elementwise_unary import Rsqrt, Sqrt
+from luciole.ir.ops.embedding_lookup import EmbeddingLookup
 from luciole.ir.ops.mediapipe import MaxUnpooling2D
 from luciole.ir.ops.quantize import Quantize
 from luciole.ir.ops.tflite_detection_postprocess import TFLiteDetectionPostProcess
@@ -14,6 +15,9 @@ from tests.guard.sizes import ODD
 from tests.ops.detection_support import BASE, INTEGERS, operands
 from tests.ops.pool_support import pool
 from tests.support import Affine, one_op
+
+HALVES = {TensorType.INT8: 128, TensorType.INT4: 8, TensorType.INT2: 2}
+"""Types of rows that are decoded, and half of the numbers that each has."""
 
 LOWEST = -(2**15)
 """The zero point of 16 bits below which no number is."""
@@ -25,6 +29,8 @@ def quantized(cls: type[Op], signature: Signature, rng: np.random.Generator) -> 
         return _detections(signature, rng)
     if cls is MaxUnpooling2D:
         return _unpooling(rng)
+    if cls is EmbeddingLookup and signature[0] in HALVES:
+        return _table(signature[0], rng)
     if cls in (Sqrt, Rsqrt) and signature == (TensorType.INT16,):
         given = [Affine(2e-4, LOWEST)]
         return one_op(cls, [_integers(rng, np.int16)], affine=given, results=[Affine(3e-3)])
@@ -32,6 +38,18 @@ def quantized(cls: type[Op], signature: Signature, rng: np.random.Generator) -> 
         results = [Affine(0.1, 9, 0, TensorType(rng.choice([TensorType.INT8, TensorType.INT16])))]
         return one_op(cls, [_integers(rng, np.int32)], affine=[Affine(0.05, 3)], results=results)
     return None
+
+
+def _table(dtype: TensorType, rng: np.random.Generator) -> Model:
+    """Make rows of integers that become real numbers, with one scale or one for each row."""
+    rows, width = (int(n) for n in rng.choice([n for n in ODD if n > 0], 2))
+    table = rng.integers(-HALVES[dtype], HALVES[dtype], (rows, width)).astype(np.int8)
+    count = int(rng.choice([1, rows]))
+    grid = Affine(rng.uniform(0.1, 0.9, count).tolist(), [0] * count, 0, dtype)
+    lookup = np.zeros(int(rng.choice(ODD)), np.int32)
+    model = one_op(EmbeddingLookup, [lookup, table], (1,), affine=[None, grid])
+    model.graph.outputs[0].dtype = TensorType.FLOAT32
+    return model
 
 
 def _integers(rng: np.random.Generator, dtype: type[np.signedinteger]) -> Array:
