@@ -20,7 +20,7 @@ from luciole.kernels.core.memory import Memory, reach
 from luciole.kernels.core.reasons import Declined, accepted
 from luciole.kernels.core.registry import ANY, native, reference
 from luciole.kernels.elements.plain_integers import KINDS
-from luciole.kernels.gather import are_wrong, as_they_come
+from luciole.kernels.gather import are_wrong, as_they_come, watched
 from luciole.kernels.jit import floats, longs
 from luciole.kernels.jit.record import Record
 from luciole.kernels.jit.vector.conversions import Kind, integers_at
@@ -112,8 +112,8 @@ def build(op: EmbeddingLookup, context: Context) -> Built:
 
 
 def _decoded(lookup: Array, table: Array, scales: _Scales, y: Array, kind: int) -> NativeStep:
-    memory, wrong = Memory(), np.zeros(1, np.int64)
-    memory.arrays.append(wrong)
+    memory = Memory()
+    wrong, check = watched(memory, lookup, 0, len(table))
     record = LookupRecord(
         y=reach(y, 4 * lookup.size * scales.blocks * scales.size),
         lookup=reach(lookup, lookup.nbytes),
@@ -124,14 +124,8 @@ def _decoded(lookup: Array, table: Array, scales: _Scales, y: Array, kind: int) 
         blocks=scales.blocks,
         size=scales.size,
         apart=scales.apart,
-        wrong=reach(wrong, wrong.nbytes),
+        wrong=wrong,
     )
-
-    def check() -> None:
-        if wrong[0]:
-            wrong[0] = 0
-            within(lookup, len(table), "axis 0 of value")
-
     return replace(memory.step(_decoding(kind).address, record), check=check, remembers=True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from math import prod
@@ -108,11 +109,27 @@ class GatherRecord(Record):
     wrong: int
 
 
+def watched(memory: Memory, indices: Array, along: int, n: int) -> tuple[int, Callable[[], None]]:
+    """Keep a word that a kernel sets where an index names no element; returns its address, and what
+    raises ShapeError behind a run that set it, in a loop for indices of any turn.
+    """
+    wrong = np.zeros(1, np.int64)
+    memory.arrays.append(wrong)
+
+    def check() -> None:
+        if wrong[0]:
+            wrong[0] = 0
+            check_indices(indices, along, n)
+            raise ShapeError(f"an index of an earlier turn is not in axis {along} of extent {n}")
+
+    return reach(wrong, wrong.nbytes), check
+
+
 def as_they_come(params: Array, indices: Array, y: Array, along: int, batch: int) -> NativeStep:
     """Make the step that reads indices when it runs, and raises ShapeError for a wrong one."""
     outer, n = params.shape[:along], params.shape[along]
-    memory, wrong = Memory(), np.zeros(1, np.int64)
-    memory.arrays.append(wrong)
+    memory = Memory()
+    wrong, check = watched(memory, indices, along, n)
     batches, blocks, count = prod(outer[:batch]), prod(outer[batch:]), prod(indices.shape[batch:])
     size = params.itemsize * prod(params.shape[along + 1 :])
     record = GatherRecord(
@@ -124,15 +141,8 @@ def as_they_come(params: Array, indices: Array, y: Array, along: int, batch: int
         extent=n,
         count=count,
         size=size,
-        wrong=reach(wrong, wrong.nbytes),
+        wrong=wrong,
     )
-
-    def check() -> None:
-        if wrong[0]:
-            wrong[0] = 0
-            check_indices(indices, along, n)
-            raise ShapeError(f"an index of an earlier turn is not in axis {along} of extent {n}")
-
     kernel = _picking(int(KINDS[tensor_type(indices.dtype)]))
     return replace(memory.step(kernel.address, record), check=check, remembers=True)
 

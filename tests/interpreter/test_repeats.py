@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -14,9 +14,11 @@ from luciole.ir.ops.comparisons import Less
 from luciole.ir.ops.control_flow import While
 from luciole.ir.ops.elementwise_binary import Add, Mul, Pow, Sub
 from luciole.ir.ops.elementwise_unary import Neg
+from luciole.ir.ops.embedding_lookup import EmbeddingLookup
 from luciole.ir.ops.gather import Gather
+from luciole.ir.ops.reshape import Reshape
 from tests.interpreter.small_graphs import add, constant, i32, with_inputs
-from tests.support import invoked_again, litert
+from tests.support import Affine, invoked_again, litert
 
 X = np.array([[1, -2, 3]], np.float32)
 
@@ -170,21 +172,39 @@ def test_a_body_that_is_not_compiled_throughout_is_called_step_by_step() -> None
         np.testing.assert_allclose(ours, theirs, rtol=1e-6)
 
 
-def gathering() -> tuple[Model, list[Array]]:
+Pick = Callable[[Graph, Value, Value], Value]
+
+
+def gathered(body: Graph, numbers: Value, place: Value) -> Value:
+    return add(body, Gather(numbers, place, axis=0))
+
+
+def decoded(body: Graph, numbers: Value, place: Value) -> Value:
+    """The element of a table of integers, whose halves are the numbers."""
+    table = constant(body, np.array([[2], [4], [8], [16]], np.int8))
+    Affine(0.5).give(table)
+    lookup = EmbeddingLookup(add(body, Reshape(place, new_shape=(1,))), table)
+    rows = body.append(lookup, "rows").output
+    rows.dtype = TensorType.FLOAT32
+    return add(body, Reshape(rows, new_shape=()))
+
+
+def gathering(pick: Pick = gathered) -> tuple[Model, list[Array]]:
     """Adds up the elements of a list at the places that another list has, from one place on."""
     arrays = [i32(0), f32(1, 2, 4, 8), np.array([3, 0, 2], np.int32), f32(0)]
     model = Model()
     condition, body = (with_inputs(model, name, arrays) for name in ("condition", "body"))
     condition.outputs = [add(condition, Less(condition.inputs[0], constant(condition, i32(3))))]
     count, numbers, places, total = body.inputs
-    element = add(body, Gather(numbers, add(body, Gather(places, count, axis=0)), axis=0))
+    element = pick(body, numbers, add(body, Gather(places, count, axis=0)))
     new = add(body, Add(total, element))
     body.outputs = [add(body, Add(count, constant(body, i32(1)))), numbers, places, new]
     return looping(model, condition, body, arrays), arrays
 
 
-def test_a_wrong_index_in_any_turn_is_refused_and_then_forgotten() -> None:
-    model, arrays = gathering()
+@pytest.mark.parametrize("pick", [gathered, decoded])
+def test_a_wrong_index_in_any_turn_is_refused_and_then_forgotten(pick: Pick) -> None:
+    model, arrays = gathering(pick)
     interpreter = ready(model)
     assert is_compiled(interpreter)
     for start, total in ((0, 13), (1, 5), (0, 13)):
