@@ -143,16 +143,20 @@ function insideBar(graph, group, item, colours) {
   });
 }
 
-// The worst mark of the operators inside.
-function markInside(graph, group) {
-  const marks = group.nodes.map((n) => graph.nodes[n].mark);
-  return ["error", "warning"].find((mark) => marks.includes(mark));
+export const MARKS = ["error", "warning"];
+
+// The mark of a box: of an operator its own, of a closed group the worst one inside.
+export function markAt(graph, item) {
+  if (item.type === "node") return graph.nodes[item.reference].mark;
+  if (item.type !== "group") return undefined;
+  const marks = graph.groups[item.reference].nodes.map((n) => graph.nodes[n].mark);
+  return MARKS.find((mark) => marks.includes(mark));
 }
 
 function drawGroup(graph, item, colours, sizes) {
   const group = graph.groups[item.reference];
   const room = item.width - 2 * sizes.margin;
-  const mark = markInside(graph, group);
+  const mark = markAt(graph, item);
   return s(
     "g",
     {

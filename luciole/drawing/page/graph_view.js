@@ -5,7 +5,7 @@
 
 import { h, replaceContent, s } from "./dom.js";
 import { compose, groupsAround } from "./compose.js";
-import { along, arrow, curve, drawItem, edgeLabel } from "./draw.js";
+import { MARKS, along, arrow, curve, drawItem, edgeLabel, markAt } from "./draw.js";
 
 const MOST_DRAWN = 350;
 const SMALLEST = 0.004;
@@ -228,21 +228,27 @@ export class GraphView {
           : item.type === "group"
             ? "var(--group)"
             : "none";
-      const d = `M${item.x} ${item.y}h${item.width}v${item.height}h${-item.width}z`;
-      rectangles.set(colour, (rectangles.get(colour) ?? "") + d);
+      rectangles.set(colour, (rectangles.get(colour) ?? "") + outline(item));
     }
     const nodes = [...rectangles].map(([colour, d]) =>
       s("path", { d, style: `fill:${colour}`, class: "far" }),
     );
-    const marked = this.scene.items.filter((i) => this.graph.nodes[i.reference]?.mark);
-    const d = marked.map((i) => `M${i.x} ${i.y}h${i.width}v${i.height}h${-i.width}z`).join("");
     return {
-      nodes: d ? [...nodes, s("path", { d, class: "mark error far-mark" })] : nodes,
+      nodes: [...nodes, ...MARKS.map((mark) => this.farMark(mark)).filter(Boolean)],
       edges: s("path", {
         d: this.scene.edges.map((e) => curve(e.points, this.direction)).join(""),
         class: "edge",
       }),
     };
+  }
+
+  // The outlines of all boxes that have a mark.
+  farMark(mark) {
+    const d = this.scene.items
+      .filter((item) => markAt(this.graph, item) === mark)
+      .map(outline)
+      .join("");
+    return d ? s("path", { d, class: `mark ${mark} far-mark` }) : null;
   }
 
   drawNear(items, sight) {
@@ -536,6 +542,10 @@ export class GraphView {
     const [dx, dy] = event.shiftKey ? [event.deltaY, event.deltaX] : [event.deltaX, event.deltaY];
     return this.move({ ...this.camera, x: this.camera.x - dx, y: this.camera.y - dy });
   }
+}
+
+function outline(item) {
+  return `M${item.x} ${item.y}h${item.width}v${item.height}h${-item.width}z`;
 }
 
 function middle(item) {

@@ -28,6 +28,8 @@ STICKING_OUT = """() => [...document.querySelectorAll('g:has(> rect + path)')].f
 })"""
 UNKEPT = """() => document.querySelectorAll('text')
   .forEach(t => t.removeAttribute('textLength'))"""
+FAR_MARKS = """() => app.view().farPaths().nodes
+  .filter(n => n.classList.contains('far-mark')).map(n => n.getAttribute('d'))"""
 SEVERITIES = "() => [...document.querySelectorAll('.mark')].map(m => m.classList[1]).sort()"
 
 
@@ -73,6 +75,10 @@ def test_operators_that_verify_complains_of_are_marked(
     here.settle()
     marked = here.page.locator(".group .mark.error")
     assert marked.count() == 1, "a closed group has the mark of what is inside"
+    (path,) = here.page.evaluate(FAR_MARKS)
+    (place,) = re.findall(r"M([-\d.]+ [-\d.]+)h", path)
+    around = here.page.locator(".group:has(.mark)").get_attribute("transform") or ""
+    assert re.findall(r"[-\d.]+", around)[:2] == place.split(), "and from afar, too"
 
 
 def test_an_imported_model_says_what_became_of_its_nodes(
