@@ -55,7 +55,7 @@ def fuse_weights_of(op: Op, runs: Runs) -> bool:
     if codes is None or not codes.is_constant or codes.dtype == TensorType.FLOAT16:
         return False
     types, slots = op.result_dtypes(), [codes if v is weights else v for v in op.operands]
-    if not _reads(op, slots, lambda op: runs(op) and op.result_dtypes() == types):
+    if not _reads(op, slots, lambda new: runs(new) and new.result_dtypes() == types):
         return False
     if isinstance(op, FullyConnected) and blocks_of(codes) is None:
         op.asymmetric_quantize_inputs = True
