@@ -18,6 +18,7 @@ from luciole.ir.ops.embedding_lookup import EmbeddingLookup
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.gather import Gather
 from luciole.ir.ops.reduce import Mean
+from luciole.lquantizer.proving.simulation import simulation_of
 from tests.compiler_support import built, close, needs_compiler, program_of
 from tests.exporters.onnx_support import by_onnxruntime, ours, written
 from tests.lquantizer.networks import Builder
@@ -58,6 +59,16 @@ def snr(model: Model, whole: Model) -> float:
     texts = {"x": words(40)}
     exact, found = (first_output(m, texts) for m in (whole, model))
     return float(10 * np.log10(np.square(exact).mean() / np.square(exact - found).mean()))
+
+
+def test_a_simulation_looks_up_the_rows_of_the_file() -> None:
+    """Rows of 4 bits beside integers of 8: both networks lie as far from the floats."""
+    whole, texts = classifier(), {"x": words(40)}
+    result = luciole.quantize(whole, texts, scheme="w4a8", proof=False)
+    simulated = simulation_of(result)
+    rows = (table_of(result.model).operands[1], table_of(simulated).operands[1])
+    assert [v.dtype for v in rows if v is not None] == [TensorType.INT4] * 2
+    assert snr(simulated, whole) == pytest.approx(snr(result.model, whole), abs=1)
 
 
 @pytest.mark.parametrize(

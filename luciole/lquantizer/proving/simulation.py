@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from luciole.ir import LucioleError, Model, Op, TensorType
-from luciole.ir.analysis.weights import has_weights
+from luciole.ir import Graph, LucioleError, Model, Op, TensorType, Value
+from luciole.ir.analysis.weights import stored_constant
+from luciole.ir.blockwise import blocks_of
 from luciole.ir.graph import all_ops
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTMLayer
@@ -14,8 +15,8 @@ from luciole.lquantizer.whole.simulate import simulate
 
 def simulation_of(result: Result) -> Model:
     """Return the network of floats that a result's integers were made from, or stand for; layers
-    whose tensors stay float have the integers of the result for weights, as kernels round what
-    meets these.
+    whose tensors stay float, and tables, have the integers of the result for weights and rows, as
+    kernels round what meets these.
     """
     made = simulated(result.model) if result.rounded is None else result.rounded.model
     stored = {op.name: op for op in all_ops(result.model.graphs) if _is_hybrid(op)}
@@ -38,24 +39,37 @@ def simulated(model: Model) -> Model:
 
 
 def _is_hybrid(op: Op) -> bool:
-    """Check whether a layer reads real numbers, and integers for weights."""
-    if not (has_weights(op) or isinstance(op, LSTMLayer)):
+    """Check whether an operator computes real numbers from integers for weights, or for rows."""
+    if stored_constant(op) is None and not isinstance(op, LSTMLayer):
         return False
-    data = op.operands[0]
-    is_float = data is not None and data.dtype == TensorType.FLOAT32
-    return is_float and any(v is not None and v.is_constant and is_affine(v) for v in op.operands)
+    is_float = op.results[0].dtype == TensorType.FLOAT32
+    return is_float and any(v is not None and v.is_constant and _is_coded(v) for v in op.operands)
+
+
+def _is_coded(value: Value) -> bool:
+    """Check whether a tensor holds integers that stand for real numbers."""
+    return is_affine(value) or blocks_of(value) is not None
 
 
 def _take_weights(op: Op, twin: Op) -> None:
-    """Replace a float layer's constants by its twin's integers, which it reads as the twin does."""
+    """Replace a float operator's constants by its twin's integers, which both read alike."""
     for slot, value in enumerate(twin.operands):
         own = op.operands[slot]
         if value is None or own is None or not value.is_constant or value.dtype == own.dtype:
             continue
-        graph = op.own_graph
-        constant = graph.add_constant(graph.unique_name(value.name), value.contents, value.dtype)
-        constant.quantization = value.quantization
-        op.set_operand(slot, constant)
+        op.set_operand(slot, _copy(value, op.own_graph))
     op.version = twin.version
     if isinstance(op, FullyConnected) and isinstance(twin, FullyConnected):
         op.asymmetric_quantize_inputs = twin.asymmetric_quantize_inputs
+
+
+def _copy(value: Value, graph: Graph) -> Value:
+    """Add a constant of another graph, with the scales of its blocks."""
+    constant = graph.add_constant(graph.unique_name(value.name), value.contents, value.dtype)
+    constant.quantization = value.quantization
+    scales, points = value.block_tensors
+    constant.block_tensors = (
+        None if scales is None else _copy(scales, graph),
+        None if points is None else _copy(points, graph),
+    )
+    return constant
