@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import luciole
 from luciole.exporters import to_bytes
 from luciole.ir import Graph, Model, TensorType, UnknownOp, Value
+from luciole.lquantizer.search.evaluate import Alone, Bench
 from luciole.tools.data import write_hdf5
 from tests.networks import network, random
 
@@ -29,6 +31,25 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     np.savez("test.npz", x_test=x, y_test=answers)
     Path("config.json").write_text(json.dumps({"layers": [{"name": "fc2", "skip": True}]}))
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def layers_measured_once() -> Iterator[None]:
+    """Keep what a network's layers lose alone, which is the same for all targets of a search."""
+    kept: dict[object, list[Alone]] = {}
+    alone = Bench.alone
+
+    def kept_or_measured(bench: Bench, layer: str, options: Sequence[str]) -> list[Alone]:
+        parts = (bench.records, bench.judges.records)
+        records = [np.asarray(array).tobytes() for part in parts for array in part.values()]
+        key = (to_bytes(bench.model), *records, bench.seed, layer, *options)
+        if key not in kept:
+            kept[key] = alone(bench, layer, options)
+        return kept[key]
+
+    with pytest.MonkeyPatch.context() as context:
+        context.setattr(Bench, "alone", kept_or_measured)
+        yield
 
 
 @pytest.fixture

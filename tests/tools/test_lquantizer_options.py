@@ -23,6 +23,8 @@ from tests.tools.running import Outcome, call, left_behind, widths
 Capture = pytest.CaptureFixture[str]
 X = random(50, 60, 20)
 X_MANY = random(50, 400, 20)
+AUTO = ("--auto_bits", "--no-proof")
+"""Finds widths, without a proof so that all records teach: one measurement serves all targets."""
 
 
 def quantize(capsys: Capture, *more: str, data: str = "train.npy") -> Outcome:
@@ -53,11 +55,12 @@ def file_size() -> int:
 
 
 # ------------------------------------------------------------------------------ automatic widths
+@pytest.mark.usefixtures("layers_measured_once")
 def test_automatic_widths_fit_into_a_file_size(capsys: Capture, folder: Path) -> None:
-    outcome = quantize(capsys, "--auto_bits", "--target_size", "1700")
+    outcome = quantize(capsys, *AUTO, "--target_size", "1700")
     assert file_size() <= 1700
     assert "what each layer alone loses under each option" in outcome.out
-    outcome = quantize(capsys, "--auto_bits", "--target_size", "2.3KB", "--json")
+    outcome = quantize(capsys, *AUTO, "--target_size", "2.3KB", "--json")
     assert 1700 < file_size() <= 2300
     options = json.loads(outcome.out)["options"]
     errors = {(o["layer"], o["option"]): o["error"] for o in options}
@@ -65,11 +68,12 @@ def test_automatic_widths_fit_into_a_file_size(capsys: Capture, folder: Path) ->
         few, more = errors[layer, "levels:w1a8"], errors[layer, "levels:w4a8"]
         assert few > more > errors[layer, "dynamic:int8"]
     best = loss()
-    quantize(capsys, "--encode_bits", "3")
+    quantize(capsys, "--encode_bits", "3", "--no-proof")
     assert file_size() <= 2300
     assert best < loss(), "the bytes are used for less loss than one width everywhere has"
 
 
+@pytest.mark.usefixtures("layers_measured_once")
 def test_automatic_widths_keep_the_answers(capsys: Capture, folder: Path) -> None:
     """A larger share of changed answers allows a smaller file; what is promised is kept on the
     records that judged, every fifth. Without a target it is one answer in a hundred.
@@ -77,7 +81,7 @@ def test_automatic_widths_keep_the_answers(capsys: Capture, folder: Path) -> Non
     wanted = outputs("model.circle").argmax(1)
     files = []
     for target in ("1", "100", None):
-        outcome = quantize(capsys, "--auto_bits", *(["--target_drop", target] if target else []))
+        outcome = quantize(capsys, *AUTO, *(["--target_drop", target] if target else []))
         changed = 100 * np.mean(outputs().argmax(1) != wanted, where=np.arange(60) % 5 == 4)
         assert changed <= float(target or 1) or "bits change" in outcome.err
         files.append(Path("answer.circle").read_bytes())
@@ -85,10 +89,10 @@ def test_automatic_widths_keep_the_answers(capsys: Capture, folder: Path) -> Non
     assert files[2] == files[0]
 
 
+@pytest.mark.usefixtures("layers_measured_once")
 def test_lquantizer_refuses_a_size_that_nothing_fits_into(capsys: Capture, folder: Path) -> None:
-    luciole.save(network((20, 4)), "model.circle")
     before = left_behind(folder)
-    text = attempt(capsys, "--auto_bits", "--target_size", "300").error(1)
+    text = attempt(capsys, *AUTO, "--target_size", "300").error(1)
     assert text.startswith("no allocation fits into 300 bytes: the smallest takes ")
     assert left_behind(folder) == before
 
@@ -116,7 +120,7 @@ def products(op: object, x: Array, n: int) -> Array:
 
 def test_an_lstm_is_unrolled_and_its_steps_share_few_bits(capsys: Capture, folder: Path) -> None:
     model = data_path("models/mnist_lstm_fp32.tflite")
-    x = random(3, 24, 28, 28)
+    x = random(3, 8, 28, 28)
     np.save("rows.npy", x)
     outcome = call(
         capsys,
@@ -149,13 +153,13 @@ def test_the_first_records_alone_are_used(capsys: Capture, folder: Path) -> None
 
 
 def test_a_config_has_the_last_word_on_widths(capsys: Capture, folder: Path) -> None:
-    rules = [{"regex": "fc.", "weight_bits": 4}, {"name": "fc2", "input_bits": 8}]
+    rules = [{"regex": "fc.", "weight_bits": 3}, {"name": "fc2", "input_bits": 4}]
     Path("bits.json").write_text(json.dumps({"encode_bits": 2, "layers": rules}))
     quantize(capsys, "--encode_bits", "1", "--config", "bits.json")
-    assert widths() == [("act1", 2, 4), ("fc2", 8, 4)]
+    assert widths() == [("act1", 2, 3), ("fc2", 4, 3)]
     fine = loss()
     Path("bits.json").write_text(json.dumps({"layers": [{"name": "fc1", "skip": True}]}))
-    quantize(capsys, "--recipe", "bits.json")  # its old name
+    quantize(capsys, "--encode_bits", "2", "--recipe", "bits.json")  # its old name
     kinds = [type(op) for op in luciole.load("answer.circle").graph.ops]
     assert FullyConnected in kinds
     assert 0 < fine < 0.2
@@ -190,24 +194,12 @@ def test_fine_tuning_brings_the_answers_closer(capsys: Capture, folder: Path) ->
     assert "tuned" in outcome.out.splitlines()[1].split()
 
 
-def test_fine_tuning_trains_on_all_records_whatever_calibration_takes(
-    capsys: Capture, folder: Path
-) -> None:
-    pytest.importorskip("tensorflow")
-    np.save("train.npy", X_MANY)
-    outcome = quantize(capsys, "--calibration", "30", "--finetune", "1")
-    lines = [line for line in outcome.err.splitlines() if line.startswith("data: ")]
-    assert [re.findall(r"\[(\d+),20\]", line) for line in lines] == [["46"], [], ["400"]]
-    assert lines[1] == "data: 30 records teach, 16 judge the file"
-    assert lines[2].endswith("(training)")
-
-
+@pytest.mark.usefixtures("layers_measured_once")
 def test_automatic_widths_are_fine_tuned_in_a_file_no_larger(capsys: Capture, folder: Path) -> None:
     pytest.importorskip("tensorflow")
-    np.save("train.npy", X_MANY)
-    target = ("--auto_bits", "--target_size", "1900", "--calibration", "60")
-    tune = ("--finetune", "4", "--learning_rate", "0.01", "--report", "report.json")
-    outcome = quantize(capsys, *target, *tune, "--no-proof")
+    np.save("many.npy", X_MANY)
+    target = (*AUTO, "--target_size", "1900", "--finetune", "4", "--finetune_data", "many.npy")
+    outcome = quantize(capsys, *target, "--learning_rate", "0.01", "--report", "report.json")
     assert file_size() <= 1900
     assert loss(random(60, 400, 20)) < 0.5
     layers = json.loads(Path("report.json").read_text())["layers"]
@@ -219,21 +211,28 @@ def test_automatic_widths_are_fine_tuned_in_a_file_no_larger(capsys: Capture, fo
 
 def test_fine_tuning_that_gains_nothing_is_a_warning(capsys: Capture, folder: Path) -> None:
     pytest.importorskip("tensorflow")
-    quantize(capsys, "--encode_bits", "3")
+    quantize(capsys, "--encode_bits", "2")
     fitted = Path("answer.circle").read_bytes()
-    outcome = quantize(capsys, "--finetune", "1", "--learning_rate", "1e3")
+    outcome = quantize(capsys, "--encode_bits", "2", "--finetune", "1", "--learning_rate", "1e3")
     assert "luciole: warning: fine-tuning gained nothing, the model is as it was" in outcome.err
     assert Path("answer.circle").read_bytes() == fitted
     assert "tuned" not in outcome.out.splitlines()[1].split()
 
 
-def test_fine_tuning_uses_other_data(capsys: Capture, folder: Path) -> None:
+def test_fine_tuning_trains_on_all_records_whatever_calibration_takes_or_on_other_data(
+    capsys: Capture, folder: Path
+) -> None:
     pytest.importorskip("tensorflow")
     np.save("train.npy", X_MANY)
     results = []
-    for more in ([], ["--finetune_data", "test.npz"]):
-        tune = ("--encode_bits", "2", "--finetune", "2", "--learning_rate", "0.003")
-        quantize(capsys, "--calibration", "30", *tune, *more)
+    for more, count in ([], 400), (["--finetune_data", "test.npz"], 60):
+        tune = ("--encode_bits", "2", "--finetune", "1", "--learning_rate", "0.003")
+        outcome = quantize(capsys, "--calibration", "30", *tune, *more)
+        lines = [line for line in outcome.err.splitlines() if line.startswith("data: ")]
+        shapes = [re.findall(r"\[(\d+),20\]", line) for line in lines]
+        assert shapes == [["46"], [], [str(count)]]
+        assert lines[1] == "data: 30 records teach, 16 judge the file"
+        assert lines[2].endswith("(training)")
         results.append(Path("answer.circle").read_bytes())
         assert loss() < 0.5
     assert results[0] != results[1]
@@ -249,12 +248,6 @@ def test_lquantizer_refuses_labels_that_are_no_classes_before_anything_is_learne
     assert not Path("answer.circle").exists()
 
 
-def test_labels_of_logits_are_learned(capsys: Capture, folder: Path) -> None:
-    pytest.importorskip("tensorflow")
-    tune = ("--encode_bits", "2", "--finetune", "2", "--labels", "test.npz:y_test")
-    assert "accuracy" in quantize(capsys, *tune).err
-
-
 @pytest.mark.parametrize("option", ["--mirror", "--shift=1"])
 def test_lquantizer_refuses_to_move_what_is_no_image(
     capsys: Capture, folder: Path, option: str
@@ -266,10 +259,13 @@ def test_lquantizer_refuses_to_move_what_is_no_image(
 
 
 def test_fine_tuning_goes_on_from_a_checkpoint(capsys: Capture, folder: Path) -> None:
-    """A finished run is taken up again: the same file, and no epoch is run a second time."""
+    """A finished run, of labels here, is taken up again: the same file, and no epoch is run a
+    second time.
+    """
     pytest.importorskip("tensorflow")
-    tune = ("--finetune", "2", "--checkpoint", "run.npz")
-    quantize(capsys, *tune)
+    labels = ("--labels", "test.npz:y_test")
+    tune = ("--encode_bits", "2", "--finetune", "2", *labels, "--checkpoint", "run.npz")
+    assert "accuracy" in quantize(capsys, *tune).err
     tuned = Path("answer.circle").read_bytes()
     assert Path("run.npz").exists()
     outcome = quantize(capsys, *tune, "--resume")
@@ -358,8 +354,8 @@ def test_lquantizer_refuses_to_fine_tune_without_tensorflow(
 
 def test_a_model_without_an_lstm_needs_no_unrolling(capsys: Capture, folder: Path) -> None:
     luciole.save(network(), "model.circle")
-    quantize(capsys, "--encode_bits", "3")
+    quantize(capsys, "--encode_bits", "1")
     plain = Path("answer.circle").read_bytes()
-    outcome = quantize(capsys, "--unroll_lstm")
+    outcome = quantize(capsys, "--encode_bits", "1", "--unroll_lstm")
     assert Path("answer.circle").read_bytes() == plain
     assert "warning: no LSTM to unroll: the model has no UNIDIRECTIONAL_SEQUENCE" in outcome.err

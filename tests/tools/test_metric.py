@@ -88,6 +88,7 @@ def test_the_proof_measures_the_file(folder: Path, capsys: Capture) -> None:
     assert metric["file"] == pytest.approx(file, rel=1e-5)
 
 
+@pytest.mark.usefixtures("layers_measured_once")
 @pytest.mark.parametrize(
     "words",
     [
