@@ -88,8 +88,10 @@ def named(source: ast.AST) -> Iterator[str]:
     """The modules of ours that strings name in a file that imports by name: all that an
     f-string's beginning leaves open is below the folder that it names.
     """
-    calls = [node for node in ast.walk(source) if isinstance(node, ast.Call)]
-    if not any(ast.unparse(call.func).endswith("import_module") for call in calls):
+    calls = [node.func for node in ast.walk(source) if isinstance(node, ast.Call)]
+    called = [f.attr for f in calls if isinstance(f, ast.Attribute)]
+    called += [f.id for f in calls if isinstance(f, ast.Name)]
+    if not any(name.endswith("import_module") for name in called):
         return
     for node in ast.walk(source):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -100,18 +102,21 @@ def named(source: ast.AST) -> Iterator[str]:
 
 def imports_of(source: ast.AST, module: str, is_package: bool = False) -> Iterator[Import]:
     """Every import of a syntax tree, those inside functions and conditions included."""
+    imports: list[Import] = []
 
-    def visit(node: ast.AST, in_function: bool) -> Iterator[Import]:
-        for target in targets(node, module, is_package):
-            yield Import(module, target, in_function)
-        inside = in_function or isinstance(
-            node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    def visit(node: ast.AST, in_function: bool) -> None:
+        imports.extend(
+            Import(module, target, in_function) for target in targets(node, module, is_package)
         )
+        inside = in_function or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         for child in ast.iter_child_nodes(node):
-            yield from visit(child, inside)
+            if not isinstance(child, ast.expr):  # no expression holds a statement
+                visit(child, inside)
 
-    yield from visit(source, False)
-    yield from (Import(module, target, True) for target in named(source))
+    visit(source, False)
+    yield from imports
+    if any(below(one.target, "importlib") for one in imports):
+        yield from (Import(module, target, True) for target in named(source))
 
 
 @cache
@@ -131,6 +136,7 @@ Folders = Mapping[str, set[str]]
 """Folders below ``luciole`` by the folders that import from them."""
 
 
+@cache
 def folder_of(module: str) -> str:
     """The folder that a module stands in. A package's ``__init__`` is its folder's face: it may
     gather what the folders inside offer, so it counts as the folder above them all. So does
@@ -143,7 +149,8 @@ def folder_of(module: str) -> str:
     return (path if stands_above else path.parent).relative_to(ROOT).as_posix()
 
 
-def folder_imports() -> dict[str, set[str]]:
+@cache
+def folder_imports() -> Folders:
     """For each folder below ``luciole`` the folders that its modules import from, faces apart."""
     found: dict[str, set[str]] = {}
     for one in all_imports():

@@ -147,7 +147,7 @@ def test_two_devices_are_two_objectives(tmp_path: Path) -> None:
         Path(paths[-1]).write_text(device(name=name, costs=costs))
     options = SearchOptions(
         objectives=("accuracy", "latency:one", "latency:two"),
-        evaluations=10,
+        evaluations=6,
         options=("levels:w1a2", "levels:w2a4", "dynamic:int8", "float"),
         files=4,
         few=20,

@@ -32,7 +32,7 @@ def options(**changes: object) -> SearchOptions:
 
 
 def model() -> Model:
-    return network((40, 32, 16, 4))
+    return network((40, 16, 4))
 
 
 def numbers(one: Model) -> Array:
