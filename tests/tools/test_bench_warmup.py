@@ -19,6 +19,7 @@ from luciole.ir.ops.lq_fully_connected import LQFullyConnected
 from luciole.kernels.core import building
 from luciole.tools import random_models
 from luciole.tools.warmup import usual_models
+from tests.networks import network
 from tests.tools.running import call, spawn
 
 Capture = pytest.CaptureFixture[str]
@@ -134,6 +135,7 @@ def test_warmup_fails_where_the_disk_is_full(folder: Path, monkeypatch: pytest.M
 def test_a_benchmark_says_whether_kernels_are_kept(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    luciole.save(network((20, 4)), "model.circle")
     few = ["--num-runs=1", "--min-secs=0", "--warmup-runs=0", "--warmup-min-secs=0"]
     for cache, said in (
         ("model.circle", r"[1-9]\d* compiled, not kept"),

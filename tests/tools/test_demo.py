@@ -45,11 +45,11 @@ def test_json_has_a_row_for_each_file(
 
 
 def test_text_is_a_table_and_says_what_to_do_next(capsys: Capture, tmp_path: Path) -> None:
-    argv: list[str | Path] = ["demo", "--calibration", "200", "--output", tmp_path / "deep/folder"]
+    argv: list[str | Path] = ["demo", "--calibration", "60", "--output", tmp_path / "deep/folder"]
     outcome = call(capsys, *argv)
     assert outcome.code == 0
     lines = outcome.out.splitlines()
-    assert lines[0] == "digits: 597 test records, levels learned from 200 unlabelled records"
+    assert lines[0] == "digits: 597 test records, levels learned from 60 unlabelled records"
     assert " ".join(lines[1].split()) == "model file size smaller top-1 time per inference"
     assert [line.split()[0] for line in lines[2:6]] == NAMES
     first, last = (tmp_path / "deep/folder" / f"digits-{name}.circle" for name in ("fp32", "int1"))

@@ -75,8 +75,8 @@ def test_integers_with_weights_of_4_bits_are_the_default(capsys: Capture, folder
 
 
 def test_inputs_and_weights_may_differ(capsys: Capture, folder: Path) -> None:
-    assert quantize(capsys, "--encode_bits", "2", "--input_bits", "8").code == 0
-    assert widths() == [("act1", 8, 2), ("fc2", 8, 2)]
+    assert quantize(capsys, "--encode_bits", "2", "--input_bits", "4").code == 0
+    assert widths() == [("act1", 4, 2), ("fc2", 4, 2)]
     assert quantize(capsys, "--weight_bits", "1").code == 0
     assert widths() == [("act1", 3, 1), ("fc2", 3, 1)]
 

@@ -17,16 +17,16 @@ from luciole.lquantizer.search.options import SearchOptions
 from luciole.lquantizer.search.result import SearchResult
 from tests.networks import network, random, two_outputs
 
-X = random(1, 240, 40)
+X = random(1, 160, 40)
 SIZES = (40, 32, 16, 4)
 FIT = SearchOptions(
-    evaluations=10,
+    evaluations=8,
     options=("levels:w1a2", "levels:w2a4", "dynamic:int8", "float"),
-    files=3,
+    files=2,
     few=20,
-    judges=60,
+    judges=40,
 )
-TUNED = replace(FIT, finish="finetune:10")
+TUNED = replace(FIT, finish="finetune:5")
 
 
 @pytest.fixture(scope="module")

@@ -125,7 +125,7 @@ def test_what_was_evaluated_before_the_disk_was_full_is_kept(
     assert files(tmp_path) == {}
     before = done(tmp_path)
     assert before > 0
-    assert search(given, tmp_path, "--workers", str(workers)) == 0
+    assert search(given, tmp_path) == 0
     with connect(tmp_path / "search.db") as db:
         ((again,),) = db.execute("select sum(attempts - 1) from evaluation").fetchall()
     assert again <= workers, "what was under way alone is done again"
