@@ -102,9 +102,7 @@ def test_targets_of_another_shape_are_refused() -> None:
 
 
 WINDOWS = [
-    (Padding.SAME, 1, 1),
     (Padding.SAME, 2, 1),
-    (Padding.VALID, 1, 1),
     (Padding.SAME, 1, 2),
     (Padding.VALID, 2, 2),
 ]
@@ -154,7 +152,7 @@ def assert_alike(found: Array, wanted: Array) -> None:
     assert np.median(differences) < 1e-5
 
 
-@pytest.mark.parametrize("changes", [{}, {"new_offsets": True}, {"train_inputs": False}])
+@pytest.mark.parametrize("changes", [{}, {"new_offsets": True, "train_inputs": False}])
 def test_a_dense_network_is_exported_as_it_was_trained(changes: dict[str, Any]) -> None:
     teacher, student, records, _ = digits()
     x = next(iter(records.values()))[:100]
@@ -177,13 +175,14 @@ def test_even_levels_stay_even_and_are_exported_as_they_were_trained() -> None:
     teacher, _, records, _ = digits()
     x = next(iter(records.values()))[:100]
     name = teacher.graph.inputs[0].name
-    student = luciole.quantize(teacher, {name: x}, encode_bits="w2a3", uniform=True).model
-    trainer = LevelsTrainer(student, teacher, FinetuneSettings(learning_rate=1e-2))
-    assert_alike(outputs_of(trainer, x), run(student, {name: x}))
+    student = luciole.quantize(teacher, {name: x}, encode_bits="w2a3", uniform=True, proof=False)
+    trainer = LevelsTrainer(student.model, teacher, FinetuneSettings(learning_rate=1e-2))
+    assert_alike(outputs_of(trainer, x), run(student.model, {name: x}))
     take_steps(trainer, x, 20)
     trained = trainer.exported()
     assert_alike(run(trained, {name: x}), outputs_of(trainer, x))
-    for before, after in zip(trained_ops(student.graph), trained_ops(trained.graph), strict=True):
+    models = (student.model, trained)
+    for before, after in zip(*(trained_ops(m.graph) for m in models), strict=True):
         for which in ("input_scales", "weights_scales"):
             old, new = data_of(before, which), data_of(after, which)
             assert not np.array_equal(old, new)
@@ -194,7 +193,7 @@ def test_operators_that_share_their_constants_are_trained_as_one() -> None:
     """A recurrent layer that was unrolled stays one: weights, levels and bias of all its steps."""
     teacher = recurrent()
     x = np.random.default_rng(4).normal(0, 1, (40, 8)).astype(np.float32)
-    student = luciole.quantize(teacher, x, encode_bits=2).model
+    student = luciole.quantize(teacher, x, encode_bits=2, proof=False).model
     trainer = LevelsTrainer(student, teacher, FinetuneSettings(learning_rate=1e-2))
     assert_alike(outputs_of(trainer, x), run(student, {"x": x}))
     take_steps(trainer, x, 10)
