@@ -152,11 +152,11 @@ def test_a_folder_refuses_another_search(found: tuple[Path, SearchResult]) -> No
 
 
 def test_bounds_are_kept(tmp_path: Path) -> None:
-    result = searched(tmp_path, max_size=6000)
+    result = searched(tmp_path, max_size=6000, evaluations=6)
     assert result.front
     assert all(file.found.bytes <= 6000 for file in result.front)
-    wider = searched(tmp_path, max_size=9000, evaluations=20)
-    assert wider.evaluated[:12] == result.evaluated
+    wider = searched(tmp_path, max_size=9000, evaluations=12)
+    assert wider.evaluated[:6] == result.evaluated
     assert max(one.bytes for one in wider.evaluated) > 6000
     assert all(file.found.bytes <= 9000 for file in wider.front)
 
