@@ -13,6 +13,11 @@ from luciole.ir import Array, Model, TensorType, Value
 from luciole.ir.analysis.weights import weight_constant
 from tests.networks import random, value_named
 
+QUICK: dict[str, Any] = {"ranges": "min_max", "proof": False}
+"""Choices of tests that look at other things than how close numbers are: learning the ranges of
+small networks takes longer than all that follows.
+"""
+
 
 def records(model: Model, count: int = 40, seed: int = 5) -> dict[str, Array]:
     return {v.name: random(seed, count, *v.dims[1:]) for v in model.graph.inputs}
@@ -20,7 +25,7 @@ def records(model: Model, count: int = 40, seed: int = 5) -> dict[str, Array]:
 
 def quantized(model: Model, **choices: Any) -> Model:
     data = None if choices["scheme"] in ("dynamic", "weights", "float16") else records(model)
-    return luciole.quantize(model, data, **choices).model
+    return luciole.quantize(model, data, proof=False, **choices).model
 
 
 def answers(model: Model, x: dict[str, Array]) -> Array:
