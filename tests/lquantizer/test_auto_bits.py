@@ -85,7 +85,7 @@ def test_losses_fall_with_width_and_bytes_are_those_of_the_file(flat: Widths) ->
                 {"name": layer, "skip": False, "encode_bits": "w3a8"},
             ]
         }
-        whole = luciole.quantize(network(), X, config=config).model
+        whole = luciole.quantize(network(), X, config=config, proof=False).model
         size = file_size(whole) - file_size(network())
         assert abs(size - known[layer, "levels:w3a8"].bytes) <= 32
 
@@ -129,7 +129,7 @@ def test_integers_of_few_bits_are_closer_in_as_many_bytes(
     assert errors[0] < 0.8 * errors[1]
 
 
-WORDS = ("int:w8a8", "int:w4a8", "int:w2a8", "int:w1a8")
+WORDS = ("int:w8a8", "int:w4a8", "int:w2a8")
 
 
 @pytest.mark.parametrize("word", WORDS)
@@ -234,7 +234,7 @@ def test_levels_only_leaves_nothing_that_a_fine_tuning_cannot_train(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Layers get learned levels, or are what learned levels spare and stay float."""
-    monkeypatch.setattr(auto_bits, "OPTIONS", ("levels:w2a4", "levels:w2a8", "int:w4a8", BYTES))
+    monkeypatch.setattr(auto_bits, "OPTIONS", ("levels:w2a8", "int:w4a8", BYTES))
     model = images()
     found = Widths.measure(model, some(model, 10), Config(), file_size, levels_only=True)
     spared = {gene.layers[0] for gene in Space.of(model.graph).genes if gene.is_end}

@@ -30,6 +30,7 @@ from luciole.lquantizer import Config
 from luciole.lquantizer.network.layers import find_groups
 from luciole.schema.enums import Padding
 from tests.lquantizer.networks import Builder
+from tests.lquantizer.runs import QUICK
 from tests.networks import random
 
 End = Callable[[Builder, Value], Value]
@@ -110,7 +111,7 @@ def test_the_first_convolution_is_spared_whatever_is_in_front(front: End) -> Non
 @pytest.mark.parametrize(("front", "back"), [(turned, logistic), (normalized, reshaped)])
 def test_small_layers_at_the_ends_keep_8_bits_whatever_is_beyond(front: End, back: End) -> None:
     model = network(front, back)
-    made = luciole.quantize(model, random(1, 20, 6, 6, 6), scheme="w4a8").model
+    made = luciole.quantize(model, random(1, 20, 6, 6, 6), scheme="w4a8", **QUICK).model
     weights = [weight_constant(op) for op in layers(made)]
     types = [None if value is None else value.dtype for value in weights]
     assert types == [TensorType.INT8, TensorType.INT4, TensorType.INT8]
@@ -127,6 +128,9 @@ def test_a_layer_beside_which_another_one_reaches_the_end_is_not_at_it() -> None
     found = layers(b.model)
     assert [is_first(op) for op in found] == [True, False, False]
     assert [is_last(op) for op in found] == [True, False, True]
+
+
+X = random(1, 60, 6, 16)
 
 
 def attention() -> Model:
@@ -153,32 +157,33 @@ def of_products(model: Model) -> list[set[bool]]:
 
 
 def answers(model: Model, x: Array) -> Array:
-    runs = (luciole.Interpreter(model).run({"x": row[None]}) for row in x)
+    interpreter = luciole.Interpreter(model)
+    runs = (interpreter.run({"x": row[None]}) for row in x)
     return np.concatenate([next(iter(run.values())) for run in runs])
 
 
 @cache
 def quantized_attention(spared: str) -> luciole.Result:
     choices: dict[str, Any] = {"encode_bits": 4, "spared": spared}
-    return luciole.quantize(attention(), random(1, 60, 6, 16), **choices)
+    return luciole.quantize(attention(), X, proof=False, **choices)
 
 
 @pytest.mark.parametrize("spared", ["float", "dynamic", "int8", "int16x8"])
 def test_products_of_attention_become_what_spared_says(spared: str) -> None:
-    model, x = attention(), random(1, 60, 6, 16)
+    model = attention()
     result = quantized_attention(spared)
     are_integers = spared in ("int8", "int16x8")
     assert of_products(result.model) == [{are_integers}] * 2
     left = [name for names in result.report.left_alone().values() for name in names]
     assert len(left) == (0 if are_integers else 2)
-    wanted, found = answers(model, x), answers(result.model, x)
-    floats = answers(quantized_attention("float").model, x)
+    wanted, found = answers(model, X), answers(result.model, X)
+    floats = answers(quantized_attention("float").model, X)
     error = np.square(found - wanted).mean()
     assert error < 1.2 * np.square(floats - wanted).mean()
 
 
 def test_products_that_a_config_makes_integers_are_not_said_to_be_left_alone() -> None:
     rules = {"layers": [{"operator": "BATCH_MATMUL", "scheme": "int8"}]}
-    result = luciole.quantize(attention(), random(1, 60, 6, 16), encode_bits=4, config=rules)
+    result = luciole.quantize(attention(), X[:20], encode_bits=4, config=rules, proof=False)
     assert of_products(result.model) == [{True}] * 2
     assert result.report.left_alone() == {}

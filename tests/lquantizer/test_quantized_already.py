@@ -16,8 +16,10 @@ from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
 from luciole.ir import Array, Model, TensorType
 from luciole.lquantizer import QuantizeError
+from luciole.lquantizer.search import auto_bits
 from luciole.lquantizer.search.options import SearchOptions
 from luciole.lquantizer.search.published.options import SeedOptions
+from tests.lquantizer.runs import QUICK
 from tests.networks import network, random
 
 X = random(50, 60, 20)
@@ -28,11 +30,11 @@ INTO = Path("unused")
 
 
 def scheme_of(scheme: str, data: Array | None) -> Callable[[Model], object]:
-    return lambda model: luciole.quantize(model, data, scheme=scheme)
+    return lambda model: luciole.quantize(model, data, scheme=scheme, proof=False)
 
 
 def of_choices(choices: Mapping[str, object], data: Array | None = X) -> Callable[[Model], object]:
-    return lambda model: luciole.quantize(model, data, **choices)  # type: ignore[arg-type]
+    return lambda model: luciole.quantize(model, data, proof=False, **choices)  # type: ignore[arg-type]
 
 
 def finetuned(model: Model) -> object:
@@ -56,19 +58,21 @@ DOORS: dict[str, Callable[[Model], object]] = {
 
 
 def of_integers() -> Model:
-    return luciole.quantize(network(), X, scheme="int8").model
+    return luciole.quantize(network(), X, scheme="int8", **QUICK).model
 
 
 def of_levels() -> Model:
-    return luciole.quantize(network(), X, encode_bits=2).model
+    return luciole.quantize(network(), X, encode_bits=2, proof=False).model
 
 
 def of_bcq() -> Model:
-    return luciole.quantize(network(), X, encode_bits=2, weights_only=True).model
+    return luciole.quantize(network(), X, encode_bits=2, weights_only=True, proof=False).model
 
 
 def of_minifloats() -> Model:
-    return luciole.quantize(network(), scheme="minifloat", exponent=4, mantissa=3).model
+    return luciole.quantize(
+        network(), scheme="minifloat", exponent=4, mantissa=3, proof=False
+    ).model
 
 
 CAUSES = {
@@ -115,9 +119,16 @@ def halved() -> Model:
     return model
 
 
+@pytest.fixture
+def few_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave some of the options that widths are chosen among."""
+    monkeypatch.setattr(auto_bits, "OPTIONS", ("levels:w2a8", "int:w4a8", auto_bits.BYTES))
+
+
 LEARNED = ("learned", "published", "auto_bits", "weights only", "minifloat", "one")
 
 
+@pytest.mark.usefixtures("few_options")
 @pytest.mark.parametrize("door", LEARNED)
 def test_half_precision_is_taken_for_the_real_numbers(door: str) -> None:
     half = luciole.quantize(network(), scheme="float16").model
@@ -128,6 +139,7 @@ def test_half_precision_is_taken_for_the_real_numbers(door: str) -> None:
     assert constants(found.model) == constants(wanted.model)
 
 
+@pytest.mark.usefixtures("few_options")
 @pytest.mark.parametrize("door", LEARNED)
 def test_what_simulate_makes_is_taken(door: str) -> None:
     """The way out that the sentence names: weights are those of the integers."""

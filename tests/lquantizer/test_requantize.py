@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -29,8 +30,14 @@ SHIFT = {"uint8": 128, "int8": -128}
 
 
 def int8(model: Model, granularity: str = "tensor") -> Model:
-    ends = {"input_type": "int8", "output_type": "int8"}
+    ends = {"input_type": "int8", "output_type": "int8", "ranges": "min_max"}
     return quantized(model, scheme="int8", granularity=granularity, rescale="none", **ends)
+
+
+@cache
+def of_images(granularity: str = "tensor") -> Model:
+    """The network of images, made once for all tests, which leave it as it is."""
+    return int8(images(), granularity)
 
 
 def codes_of(model: Model, x: Array) -> dict[str, Array]:
@@ -55,7 +62,7 @@ def is_below(op: Op, kinds: tuple[type[Op], ...]) -> bool:
 
 def test_integers_are_128_apart() -> None:
     """AVERAGE_POOL_2D rounds halves away from the code 0, which is elsewhere."""
-    model = int8(images())
+    model = of_images()
     made = luciole.requantize(model, "uint8")
     assert made.report.warnings == []
     x = given(model)
@@ -86,7 +93,7 @@ def test_a_file_of_the_converter_with_one_scale_for_each_layer_gives_the_same(na
 @pytest.mark.parametrize("granularity", ["channel", "tensor"])
 def test_what_is_written_is_what_litert_computes(granularity: str, tmp_path: Path) -> None:
     path = tmp_path / "u.tflite"
-    made = luciole.requantize(int8(images(), granularity), "uint8").model
+    made = luciole.requantize(of_images(granularity), "uint8").model
     luciole.save(made, path)
     x = (given(made) + 128).astype(np.uint8)
     ours, theirs = codes_of(made, x), integers_of_litert(path, x)
@@ -97,7 +104,7 @@ def test_what_is_written_is_what_litert_computes(granularity: str, tmp_path: Pat
 
 
 def test_there_and_back_is_the_same_network() -> None:
-    model = int8(images())
+    model = of_images()
     twice = luciole.requantize(luciole.requantize(model, "uint8").model, "int8").model
     assert [op.kind for op in twice.graph.ops] == [op.kind for op in model.graph.ops]
     for old, new in zip(model.graph.ops, twice.graph.ops, strict=True):
@@ -110,7 +117,7 @@ def test_there_and_back_is_the_same_network() -> None:
 
 
 def test_weights_with_a_scale_for_each_channel_are_rounded_again_and_it_is_said() -> None:
-    model = int8(images(), "channel")
+    model = of_images("channel")
     made = luciole.requantize(model, "uint8")
     (warning,) = made.report.warnings
     assert "were rounded again: UINT8 wants one scale for each layer" in warning

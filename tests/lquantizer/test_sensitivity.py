@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
 import luciole
+from luciole.interpreter.records import first_output
 from luciole.ir import Array, Model
 from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.judging.records import Split
+from luciole.lquantizer.search.sensitivity import Sensitivity
 from tests.lquantizer.networks import images, spoiled, with_sine
 from tests.lquantizer.runs import COARSE, records
 
 
 def noise(model: Model, made: Model, x: dict[str, Array]) -> float:
-    name = model.graph.outputs[0].name
-    outputs = [
-        np.concatenate([luciole.Interpreter(m).run({"x": row[None]})[name] for row in x["x"]])
-        for m in (model, made)
-    ]
+    outputs = [first_output(m, x) for m in (model, made)]
     return float(np.square(outputs[1] - outputs[0]).mean() / np.square(outputs[0]).mean())
+
+
+@cache
+def measured(make: Callable[[], Model]) -> Sensitivity:
+    """What layers of a network lose, measured once for all tests."""
+    model = make()
+    return luciole.sensitivity(model, records(model), **COARSE)
 
 
 def test_what_integers_do_not_suit_loses_more_and_no_other_layer_does() -> None:
     plain, found = (
-        {layer.name: layer for layer in luciole.sensitivity(m, records(m), **COARSE).layers}
-        for m in (images(), spoiled())
+        {layer.name: layer for layer in measured(make).layers} for make in (images, spoiled)
     )
     assert found.keys() == plain.keys() == {"t5", "t10", "t13", "t19", "t31", "t35"}
     grown = {name: found[name].weights.noise / plain[name].weights.noise for name in plain}
@@ -36,7 +42,7 @@ def test_what_integers_do_not_suit_loses_more_and_no_other_layer_does() -> None:
 
 
 def test_layers_come_by_what_they_lose_alone() -> None:
-    found = luciole.sensitivity(images(), records(images()), **COARSE)
+    found = measured(images)
     alone = [layer.only.noise for layer in found.layers]
     assert alone == sorted(alone, reverse=True)
     assert found.layers[0].others.noise < found.whole.noise
@@ -48,7 +54,7 @@ def test_layers_come_by_what_they_lose_alone() -> None:
 def test_losses_are_those_of_networks_quantized_that_way() -> None:
     model = spoiled()
     whole_data = records(model)
-    found = luciole.sensitivity(model, whole_data, **COARSE)
+    found = measured(spoiled)
     split = Split.for_choices(whole_data)
     x = {name: np.asarray(array) for name, array in split.judges.records.items()}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -13,10 +15,11 @@ from tests.lquantizer.networks import images
 from tests.lquantizer.runs import records
 
 
+@cache
 def every_tensor(scheme: str) -> tuple[dict[str, TensorReport], dict[str, Array], luciole.Model]:
     model = images()
     x = records(model)
-    result = luciole.quantize(model, x, scheme=scheme, rescale="none")
+    result = luciole.quantize(model, x, scheme=scheme, rescale="none", proof=False)
     reports: dict[str, TensorReport] = {}
     for report in result.report.tensors:
         reports.setdefault(report.name, report)

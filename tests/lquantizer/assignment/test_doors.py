@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from luciole.lquantizer import FitOptions, MinifloatOptions, PublishedOptions, U
 from luciole.lquantizer.assignment.format_of import word_of
 from luciole.lquantizer.assignment.layer_format import SHORT, parse
 from luciole.lquantizer.assignment.one_config import OneOptions
+from luciole.lquantizer.search import auto_bits
 from luciole.lquantizer.search.options import SearchOptions
 from luciole.tools import lquantizer, quantize
 from tests.networks import network, random
@@ -47,7 +49,7 @@ def ten() -> Model:
 
 
 def data(model: Model) -> dict[str, Any]:
-    return {value.name: random(3, 40, *value.dims[1:]) for value in model.graph.inputs}
+    return {value.name: random(3, 24, *value.dims[1:]) for value in model.graph.inputs}
 
 
 def config() -> dict[str, Any]:
@@ -62,7 +64,10 @@ def in_file(model: Model) -> list[str]:
 
 def quantized(model: Model, **choices: Any) -> dict[str, str]:
     """The words of a report, which are those of its JSON, its table and its file."""
-    result = luciole.quantize(model, data(model), proof=False, **choices)
+    return words_of(luciole.quantize(model, data(model), proof=False, **choices))
+
+
+def words_of(result: luciole.Result) -> dict[str, str]:
     report = result.report
     words = {layer.name: layer.format for layer in report.layers}
     assert list(words.values()) == in_file(result.model)
@@ -72,8 +77,14 @@ def quantized(model: Model, **choices: Any) -> dict[str, str]:
     return words
 
 
+@cache
+def ten_quantized() -> luciole.Result:
+    """The ten layers in the formats that a config names."""
+    return luciole.quantize(ten(), data(ten()), proof=False, config=config())
+
+
 def test_ten_layers_get_the_formats_that_a_config_names() -> None:
-    assert quantized(ten(), config=config()) == WORDS
+    assert words_of(ten_quantized()) == WORDS
 
 
 def test_the_programs_print_the_words_of_ten_layers(
@@ -148,9 +159,7 @@ def test_both_programs_refuse_an_option_that_does_not_go_with_the_scheme(
 
 
 def test_the_viewer_shows_the_words_of_ten_layers() -> None:
-    model = ten()
-    result = luciole.quantize(model, data(model), proof=False, config=config())
-    ops = from_bytes(to_bytes(result.model)).graph.ops
+    ops = from_bytes(to_bytes(ten_quantized().model)).graph.ops
     badges = [op_json(op, 0)["badge"] for op in ops if word_of(op)]
     assert badges == list(WORDS.values())
 
@@ -159,10 +168,11 @@ def test_the_viewer_shows_the_words_of_ten_layers() -> None:
 def test_a_scheme_prints_what_its_short_name_stands_for(name: str) -> None:
     word = str(SHORT[name])
     model = network((64, 48, 32, 16))
-    words = quantized(model, scheme=name, rounding="nearest") if name != "float16" else None
-    words = words or quantized(model, scheme=name)
+    quick: dict[str, Any] = {"ranges": "min_max"} if word.startswith(("int", "uint")) else {}
+    nearest = {} if name == "float16" else {"rounding": "nearest"}
+    words = quantized(model, scheme=name, **quick, **nearest)
     assert set(words.values()) == {word}
-    assert quantized(model, scheme=word) == words
+    assert quantized(model, scheme=word, **quick) == words
 
 
 @pytest.mark.parametrize(
@@ -214,8 +224,8 @@ def test_a_recipe_of_ai_edge_quantizer_prints_the_words_of_its_file(
     which = {"regex": ".*", "operation": "FULLY_CONNECTED"}
     model = network((64, 48, 16))
     rule = {**which, **algorithm, "op_config": rules}
-    assert set(quantized(model, config=[rule]).values()) == {word}
     result = luciole.quantize(model, data(model), proof=False, config=[rule])
+    assert set(words_of(result).values()) == {word}
     assert result.report.rules[0].endswith(f"min_max_uniform_quantize -> {word}: 2 {word}")
 
 
@@ -223,7 +233,11 @@ def _integers(bits: int) -> dict[str, Any]:
     return {"num_bits": bits, "symmetric": True, "granularity": "CHANNELWISE", "dtype": "INT"}
 
 
-def test_automatic_widths_and_searches_name_the_formats_of_their_files(tmp_path: Path) -> None:
+def test_automatic_widths_and_searches_name_the_formats_of_their_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some = ("levels:w1a2", "levels:w2a4", "int:w4a8", auto_bits.BYTES)
+    monkeypatch.setattr(auto_bits, "OPTIONS", some)
     model = network((40, 32, 4))
     result = luciole.quantize(model, data(model), proof=False, target_drop=20.0)
     words = {layer.name: layer.format for layer in result.report.layers}
