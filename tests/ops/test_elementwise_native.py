@@ -73,12 +73,21 @@ BINARY = (
     elementwise_binary.Minimum,
     elementwise_binary.SquaredDifference,
 )
-INTEGERS = (
-    elementwise_binary.Add,
-    elementwise_binary.Sub,
-    elementwise_binary.Mul,
-    elementwise_binary.Maximum,
-    elementwise_binary.Minimum,
+INTEGERS: tuple[tuple[type[Op], type[np.generic]], ...] = (
+    (elementwise_binary.Add, np.int32),
+    (elementwise_binary.Sub, np.int64),
+    (elementwise_binary.Mul, np.int32),
+    (elementwise_binary.Mul, np.int64),
+    (elementwise_binary.Maximum, np.int64),
+    (elementwise_binary.Minimum, np.int32),
+)
+"""Each is compiled by the same code for either type."""
+
+FUSED = (
+    *((elementwise_binary.Add, name) for name in ("RELU", "RELU6", "RELU_N1_TO_1", "TANH")),
+    (elementwise_binary.Sub, "RELU6"),
+    (elementwise_binary.Mul, "RELU_N1_TO_1"),
+    (elementwise_binary.Div, "TANH"),
 )
 SHAPES = (
     ((), ()),
@@ -191,8 +200,7 @@ def test_pairs_of_extremes_are_exactly_those_of_the_reference(cls: type[Op]) -> 
         np.testing.assert_array_equal(np.signbit(zeros), wanted[cls])
 
 
-@pytest.mark.parametrize("dtype", [np.int32, np.int64])
-@pytest.mark.parametrize("cls", INTEGERS)
+@pytest.mark.parametrize(("cls", "dtype"), INTEGERS)
 def test_plain_integers_wrap_as_in_litert(cls: type[Op], dtype: type[np.generic]) -> None:
     numbers = np.array([0, 1, -1, 7, -3, 2**31 - 1, -(2**31), 65_537], dtype)
     numbers[-2:] *= 1 if dtype is np.int32 else 2**30 + 1
@@ -207,8 +215,7 @@ def test_an_activation_of_integers_is_left_to_the_reference() -> None:
     assert declines(elementwise_binary.Add, pair, activation=ActivationFunctionType.RELU)
 
 
-@pytest.mark.parametrize("cls", ARITHMETIC)
-@pytest.mark.parametrize("activation", ["RELU", "RELU6", "RELU_N1_TO_1", "TANH"])
+@pytest.mark.parametrize(("cls", "activation"), FUSED)
 def test_fused_activations_are_those_of_the_reference(cls: type[Op], activation: str) -> None:
     fused = ActivationFunctionType[activation]
     tolerance = 5e-7 if activation == "TANH" else 0

@@ -4,6 +4,7 @@ kinds of shapes.
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,11 @@ PAIRS: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
     ((2, 1, 4, 1), (3, 1, 65)),
     ((2, 0, 4), (1, 1, 4)),
 ]
+COMPARED: list[tuple[type[Op], Any]] = [
+    *((cls, np.float32) for cls in comparisons.COMPARISONS),
+    *((cls, np.int32) for cls in comparisons.COMPARISONS[::2]),
+    *((cls, np.int64) for cls in comparisons.COMPARISONS[1::2]),
+]
 SHAPED = pytest.mark.parametrize("shapes", PAIRS)
 Shapes = tuple[tuple[int, ...], tuple[int, ...]]
 
@@ -42,8 +48,7 @@ def numbers(shape: tuple[int, ...], dtype: Any, seed: int = 1) -> Array:
 
 
 @SHAPED
-@pytest.mark.parametrize("cls", comparisons.COMPARISONS)
-@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.int64])
+@pytest.mark.parametrize(("cls", "dtype"), COMPARED)
 def test_comparisons(cls: type[Op], shapes: Shapes, dtype: Any) -> None:
     check_compiled(cls, [numbers(shape, dtype, n) for n, shape in enumerate(shapes)])
     check_compiled(cls, [numbers(shape, dtype, n) for n, shape in enumerate(reversed(shapes))])
@@ -60,8 +65,13 @@ def test_the_opposite(shape: tuple[int, ...]) -> None:
     check_compiled(LogicalNot, [numbers(shape, np.bool_)])
 
 
-@SHAPED
-@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.int16, np.int64, np.bool_])
+@pytest.mark.parametrize(
+    ("shapes", "dtype"),
+    [
+        *((shapes, np.float32) for shapes in PAIRS),
+        *product(PAIRS[2:6:3], [np.int8, np.int16, np.int64, np.bool_]),
+    ],
+)
 def test_choices_of_stretched_elements(shapes: Shapes, dtype: Any) -> None:
     x, y = (numbers(shape, dtype, n) for n, shape in enumerate(shapes))
     for condition in {(), *shapes, np.broadcast_shapes(*shapes)}:
