@@ -4,8 +4,9 @@
 
 The variable has the C library give back at once what is freed: gaps between arrays do not count.
 Prints a line of JSON for every kernel, or for those of the operators named: its name, whether it is
-compiled, and its peaks. With HUNGRY among the names kernels take more than they should, to see that
-it is found.
+compiled, and its peaks. Without names, compiled kernels that the same code builds for several
+operators are measured once. With HUNGRY among the names kernels take more than they should, to see
+that it is found.
 """
 
 from __future__ import annotations
@@ -115,6 +116,11 @@ class Kernel:
         """Element types of its operands."""
         return self.keys[0][1] if isinstance(self.keys[0], tuple) else ()
 
+    @property
+    def code(self) -> object:
+        """Code of the function, which may compute several operators."""
+        return self.function.__code__
+
     @contextmanager
     def watched(self) -> Iterator[None]:
         """Have the operator run by it where that can be."""
@@ -163,15 +169,16 @@ def measured(kernel: Kernel) -> Iterator[Peak]:
 
 
 def _grown(kernel: Kernel, model: Model, rng: Rng) -> tuple[int, int] | None:
-    """The growth, and what was counted; nothing where the model does not run in time. First runs
+    """The growth, and what was counted; nothing where it does not run, or not in time. First runs
     import modules and have libraries take what they keep: the least counts of those until one does
     not seem to take much.
     """
     try:
         with nullcontext() if kernel.is_native else _hurried():
-            found = _growth(model, rng)
+            found = _growth(kernel, model, rng)
             for _ in range(RUNS - 1):
-                found = found if found[0] < UNCOUNTED else min(found, _growth(model, rng))
+                if found is not None and found[0] >= UNCOUNTED:
+                    found = min(found, _growth(kernel, model, rng) or found)
             return found
     except (LucioleError, TimeoutError):
         return None
@@ -225,11 +232,14 @@ class _Touched(Allocator):
         return place
 
 
-def _growth(model: Model, rng: Rng) -> tuple[int, int]:
+def _growth(kernel: Kernel, model: Model, rng: Rng) -> tuple[int, int] | None:
+    """The growth and the count of a run, or nothing where the plan has no such compiled kernel."""
     gc.collect()
     interpreter = Interpreter(model, memory_limit=LIMIT)
     before = _now()
     interpreter.allocate_tensors()
+    if kernel.is_native and not kernel.ran:
+        return None
     planned = _highest()
     for number, value in enumerate(interpreter.graph.values):
         if value.is_input and value.dtype != TensorType.STRING:  # texts are counted by themselves
@@ -278,10 +288,11 @@ def _hungry(function: Callable[..., Any]) -> Callable[..., Any]:
 def main() -> None:
     """Measure kernels."""
     wanted = sys.argv[1:]
+    built: set[object] = set()
     use(_Touched())
     for kernel in reversed(kernels()):  # tests.guard, beside it, comes from the other end
         name = kernel.cls.__name__
-        if wanted and name not in wanted:
+        if name not in wanted if wanted else kernel.is_native and kernel.code in built:
             continue
         if HUNGRY in wanted:
             kernel.function = _hungry(kernel.function)
@@ -289,6 +300,8 @@ def main() -> None:
         gc.freeze()  # what there is by now is not looked through again for every model
         with kernel.watched():
             peaks = list(islice(measured(kernel), MODELS))
+        if peaks:
+            built.add(kernel.code)
         types = " x ".join(t.name for t in kernel.signature)
         print(json.dumps([f"{name} of {types}", kernel.is_native, peaks]), flush=True)
 

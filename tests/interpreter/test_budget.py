@@ -244,7 +244,7 @@ interpreter.invoke()
 """
 
 
-@pytest.mark.parametrize("turns", [(10**9,), (2, 10**9), (10**9, 10**9)], ids=str)
+@pytest.mark.parametrize("turns", [(10**9,), (2, 10**9)], ids=str)
 def test_a_compiled_loop_of_minutes_is_interrupted_soon(
     turns: tuple[int, ...], tmp_path: Path
 ) -> None:

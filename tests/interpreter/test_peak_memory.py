@@ -50,7 +50,7 @@ def test_every_kernel_takes_little_beside_arrays() -> None:
     assert {k.name.split()[0] for k in kernels if not k.peaks} <= UNMEASURED.keys()
     hungry = {k.name.split()[0] for k in greedy(kernels)}
     assert not hungry or greedy(measured(*sorted(hungry))) == [], "a second time, too"
-    assert sum(k.is_native for k in kernels) > 100
+    assert sum(k.is_native for k in kernels) > 90, "those that are built by code of their own"
     assert len(kernels) > 300
 
 
