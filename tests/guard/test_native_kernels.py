@@ -1,6 +1,7 @@
-"""Every compiled kernel on odd extents, at both ends of guarded memory, in processes of its own.
+"""Compiled kernels on odd extents, at both ends of guarded memory, in processes of their own: one
+for each builder and sizes of elements.
 
-``python -m tests.guard`` runs more of the same.
+``python -m tests.guard`` runs every operator and all types, as often as you like.
 """
 
 from __future__ import annotations
@@ -10,37 +11,37 @@ from typing import Any
 
 import pytest
 
+from luciole.kernels.core import registry
 from tests.fuzz import parent
 from tests.guard import cases, deliberate, hostile
 from tests.guard.memory import ENDS
 
 SEED = 1
-ROUNDS = 1
-"""How often each kernel runs, as it is and cut, at each end."""
 
 
 @pytest.fixture(scope="module")
 def result() -> parent.Result:
-    """What every kernel did, at both ends."""
+    """What these kernels did, at both ends."""
     work = parent.Work(SEED, cases, seconds=cases.SECONDS)
-    return parent.fuzz(work, 0, cases.PER_MODEL * ROUNDS * len(cases.kinds()))
+    return parent.fuzz(work, 0, cases.PER_MODEL * len(cases.different()))
 
 
-@pytest.mark.parametrize("kind", cases.kinds(), ids=cases.name_of)
+@pytest.mark.parametrize("kind", cases.different(), ids=cases.name_of)
 def test_a_compiled_kernel_stays_inside(result: parent.Result, kind: cases.Kind) -> None:
-    blocks = [finding["case"] // cases.PER_MODEL for finding in result.findings]
-    found = [
-        finding
-        for finding, block in zip(result.findings, blocks, strict=True)
-        if block % len(cases.kinds()) == place(kind)
-    ]
+    place = cases.kinds().index(kind)
+    found = [f for f in result.findings if f["case"] // cases.PER_MODEL == place]
     assert [f"{f['what']}: {f['said']}" for f in found] == []
     for end in ENDS:
-        assert result.ends[f"compiled {end} {cases.name_of(kind)}"] == ROUNDS
+        assert result.ends[f"compiled {end} {cases.name_of(kind)}"] == 1
 
 
-def place(kind: cases.Kind) -> int:
-    return cases.kinds().index(kind)
+def test_every_builder_of_kernels_is_among_them() -> None:
+    builders = [
+        {(f.__module__, f.__qualname__) for f in map(registry._NATIVE.__getitem__, some)}
+        for some in (cases.kinds(), cases.different())
+    ]
+    assert builders[0] == builders[1]
+    assert cases.kinds()[: len(cases.different())] == cases.different()
 
 
 def test_builders_that_get_past_the_first_wall_mostly_meet_the_second(
