@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -27,6 +27,9 @@ PLANTED = 4 + 1000
 
 Ids = tuple[int, int, int]
 """Real, effective and saved."""
+
+ONE: Ids = (SOMEBODY, SOMEBODY, SOMEBODY)
+"""Nobody but SOMEBODY."""
 
 needs_root = pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root makes files of other users"
@@ -92,23 +95,38 @@ def public_folder() -> Iterator[Path]:
         yield folder
 
 
-AS_USER = """
+AS_USERS = """
 import json, os, sys, tempfile
 sys.path.insert(0, sys.argv[1])
 from luciole.kernels.jit.ahead import ahead_folders
 from luciole.kernels.jit.cache import kernel_cache
 from tests.cache_support import outcome
 outcome()  # reads whatever modules another user may not
-environment, users, groups = json.loads(sys.argv[2])
-os.setgroups([])
-os.setresgid(*groups)
-os.setresuid(*users)
-for name, value in environment.items():
-    os.environ.pop(name, None) if value is None else os.environ.update({name: value})
-tempfile.tempdir = None
-kernel_cache.cache_clear()
-ahead_folders.cache_clear()
-print(json.dumps([outcome(), str(kernel_cache().folder or "")]))
+environment, *several = json.loads(sys.argv[2])
+
+def become(users, groups):
+    os.setgroups([])
+    os.setresgid(*groups)
+    os.setresuid(*users)
+    for name, value in environment.items():
+        os.environ.pop(name, None) if value is None else os.environ.update({name: value})
+    tempfile.tempdir = None
+    kernel_cache.cache_clear()
+    ahead_folders.cache_clear()
+    print(json.dumps([outcome(), str(kernel_cache().folder or "")]))
+
+for users, groups in several:
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        child = os.fork()
+        if not child:
+            os.dup2(out.fileno(), 1)
+            os.dup2(err.fileno(), 2)
+            become(users, groups)
+            raise SystemExit
+        status = os.waitpid(child, 0)[1]
+        out.seek(0)
+        err.seek(0)
+        print(json.dumps([status, out.read(), err.read()]), flush=True)
 """
 
 
@@ -120,20 +138,23 @@ class Ran(NamedTuple):
     said: str
 
 
-def as_user(
-    environment: Mapping[str, Path | None],
-    users: Ids = (SOMEBODY,) * 3,
-    groups: Ids = (SOMEBODY,) * 3,
-) -> Ran:
-    """Run ``outcome`` in a process that becomes another user (real, effective and saved) after it
-    has imported everything. None unsets a variable.
+def as_user(environment: Mapping[str, Path | None]) -> Ran:
+    """Run ``outcome`` in a process that becomes SOMEBODY."""
+    return as_users(environment, [(ONE, ONE)])[0]
+
+
+def as_users(
+    environment: Mapping[str, Path | None], several: Sequence[tuple[Ids, Ids]]
+) -> list[Ran]:
+    """Run ``outcome`` in processes that become other users, of other groups (real, effective and
+    saved), one after the other, once everything is imported. None unsets a variable.
     """
     texts = {name: value and str(value) for name, value in environment.items()}
     variables = {"LUCIOLE_CACHE": None, "XDG_CACHE_HOME": None, **texts}
     root = Path(__file__).parent.parent
     with tempfile.TemporaryDirectory() as own:
         done = subprocess.run(
-            [sys.executable, "-c", AS_USER, str(root), json.dumps([variables, users, groups])],
+            [sys.executable, "-c", AS_USERS, str(root), json.dumps([variables, *several])],
             env={**os.environ, "LUCIOLE_CACHE": own},
             cwd="/",
             capture_output=True,
@@ -141,5 +162,10 @@ def as_user(
             check=False,
         )
     assert done.returncode == 0, done.stderr
-    found, folder = json.loads(done.stdout)
-    return Ran(found, Path(folder), done.stderr)
+    return [_ran(*json.loads(line)) for line in done.stdout.splitlines()]
+
+
+def _ran(status: int, printed: str, said: str) -> Ran:
+    assert status == 0, said
+    found, folder = json.loads(printed)
+    return Ran(found, Path(folder), said)

@@ -17,11 +17,14 @@ from luciole.kernels.jit import trust
 from luciole.kernels.jit.cache import kernel_cache
 from tests.cache_support import (
     CLEAN,
+    ONE,
     PLANTED,
     SOMEBODY,
     SOMEBODY_ELSE,
+    Ids,
     adding,
     as_user,
+    as_users,
     give,
     needs_root,
     outcome,
@@ -332,8 +335,7 @@ def public() -> Iterator[Path]:
 
 @needs_root
 def test_a_user_reads_what_the_same_user_wrote(public: Path) -> None:
-    for _ in range(2):
-        found = as_user({"HOME": public / "home"})
+    for found in as_users({"HOME": public / "home"}, [(ONE, ONE)] * 2):
         assert (found.outcome, found.said) == (CLEAN, "")
         assert found.folder.is_relative_to(in_home(public))
     assert {path.stat().st_uid for path in found.folder.iterdir()} == {SOMEBODY}
@@ -381,24 +383,24 @@ def test_the_cache_refuses_another_user_s_folder(public: Path) -> None:
     assert f"theirs' belongs to user {SOMEBODY_ELSE}, not to {SOMEBODY}; LUCIOLE" in found.said
 
 
+SEVERAL: list[tuple[Ids, Ids]] = [
+    ((SOMEBODY, SOMEBODY, 0), ONE),
+    ((0, SOMEBODY, SOMEBODY), ONE),
+    (ONE, (SOMEBODY, SOMEBODY_ELSE, SOMEBODY_ELSE)),
+]
+"""Users and groups of programs that are setuid or setgid."""
+
+
 @needs_root
-@pytest.mark.parametrize(
-    ("users", "groups"),
-    [
-        ((SOMEBODY, SOMEBODY, 0), (SOMEBODY,) * 3),
-        ((0, SOMEBODY, SOMEBODY), (SOMEBODY,) * 3),
-        ((SOMEBODY,) * 3, (SOMEBODY, SOMEBODY_ELSE, SOMEBODY_ELSE)),
-    ],
-)
-def test_the_cache_refuses_a_process_with_rights_of_several_users(
-    public: Path, users: tuple[int, int, int], groups: tuple[int, int, int]
-) -> None:
-    """A program that is setuid or setgid must not run what who started it keeps at home."""
+def test_the_cache_refuses_a_process_with_rights_of_several_users(public: Path) -> None:
+    """Such a program must not run what who started it keeps at home."""
     file = plant(public / "home" / ".cache" / "luciole")
     give(public / "home", SOMEBODY)
-    assert as_user({"HOME": public / "home"}).outcome == PLANTED
-    found = as_user({"HOME": public / "home"}, users, groups)
-    assert found.outcome == CLEAN
-    assert found.folder == Path()
-    assert "this process has the rights of several users or groups (setuid);" in found.said
+    owner, *others = as_users({"HOME": public / "home"}, [(ONE, ONE), *SEVERAL])
+    assert owner.outcome == PLANTED
+    assert len(others) == len(SEVERAL)
+    for found in others:
+        assert found.outcome == CLEAN
+        assert found.folder == Path()
+        assert "this process has the rights of several users or groups (setuid);" in found.said
     assert list(file.parent.iterdir()) == [file]
