@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from luciole.ir import Model
@@ -9,6 +11,7 @@ from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.schema.enums import ActivationFunctionType as Act
 from luciole.schema.enums import Padding
+from tests.compiler.side_by_side import SideBySide
 from tests.support import one_op
 
 Window = tuple[tuple[int, ...], tuple[int, ...], int, int, Padding]
@@ -47,3 +50,12 @@ def windowed(cls: type[Conv2D | DepthwiseConv2D], times: int, window: Window) ->
     if isinstance(layer, DepthwiseConv2D):
         layer.depth_multiplier = times
     return model
+
+
+def all_windowed(make: Callable[[Model], Model] = lambda model: model) -> Model:
+    """Put layers of all classes and windows beside each other, each changed by ``make``."""
+    every = SideBySide()
+    for cls, times in WINDOWED:
+        for window in WINDOWS:
+            every.join(make(windowed(cls, times, window)), [np.zeros(window[0])])
+    return every.model

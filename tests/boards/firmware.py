@@ -4,10 +4,13 @@ that takes, flash, memory and stack.
 
 from __future__ import annotations
 
+import atexit
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -173,15 +176,23 @@ def _run_machine(elf: Path, board: Board) -> str:
 
 def _run_linux(elf: Path, board: Board) -> str:
     """Run a program of Linux under a plugin that counts; what it prints."""
-    plugin, nm = elf.parent / "counts.so", f"{board.tools.prefix}nm"
-    words = ["cc", "-O2", "-shared", "-fPIC", str(HERE / "counts.c"), "-o", str(plugin)]
-    subprocess.run(words, check=True, capture_output=True)
+    nm = f"{board.tools.prefix}nm"
     symbols = subprocess.run([nm, str(elf)], capture_output=True, text=True, check=True).stdout
     at = next(line.split()[0] for line in symbols.splitlines() if line.endswith(" board_ticks"))
-    arguments = f"{plugin},at={at},out={elf.with_suffix('.counts')}"
+    arguments = f"{_plugin()},at={at},out={elf.with_suffix('.counts')}"
     words = [board.tools.qemu, "-plugin", arguments, str(elf)]
     done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=SECONDS)
     return done.stdout
+
+
+@cache
+def _plugin() -> Path:
+    """Compile the plugin once for all programs; its folder goes with the process."""
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder)
+    words = ["cc", "-O2", "-shared", "-fPIC", str(HERE / "counts.c"), "-o"]
+    subprocess.run([*words, str(folder / "counts.so")], check=True, capture_output=True)
+    return folder / "counts.so"
 
 
 def _counted(elf: Path) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from luciole.compiler import Compiled
 from luciole.compiler.self_test import random_records, self_test
 from luciole.ir import Array, Graph, Model, Op, Value
 from luciole.ir.dtypes import NUMPY
@@ -80,9 +81,9 @@ class SideBySide:
             value.block_tensors = self._operand(f"{name}_scales", scales), None
         return value
 
-    def check(self, folder: Path, within: float = 0.0, runs: int = 1) -> None:
+    def check(self, folder: Path, within: float = 0.0, runs: int = 1) -> Compiled:
         """Compile all, run once or more often, and compare with the reference kernels: integers
-        exactly, floats within so many times the larger of 1 and their size.
+        exactly, floats within so many times the larger of 1 and their size. Returns what ran.
         """
         compiled = built(program_of(self.model), folder)
         variables = (value for value in self.graph.values if value.is_variable)
@@ -97,13 +98,13 @@ class SideBySide:
                 if not _alike(one, other.reshape(one.shape), within)
             ]
             assert not wrong, "\n".join(wrong)
+        return compiled
 
 
 def sound(every: SideBySide, folder: Path, within: float = 0.0) -> None:
     """Compare with the reference kernels, and run under sanitizers."""
-    every.check(folder, within)
-    program = program_of(every.model)
-    test = self_test(program, built(program, folder), random_records(program))
+    compiled, program = every.check(folder, within), program_of(every.model)
+    test = self_test(program, compiled, random_records(program))
     assert run_sound(program, folder, test) == 0
 
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import luciole
+from luciole.compiler import Compiled
 from luciole.compiler.host import library_of
 from luciole.compiler.self_test import random_records, self_test
 from luciole.ir import Model, Op, TensorType
 from luciole.ir.ops.activations import Logistic, Tanh
 from luciole.ir.ops.concatenation import Concatenation
-from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.ops.elementwise_binary import Add, Mul
 from luciole.ir.ops.fully_connected import FullyConnected
@@ -38,12 +38,12 @@ from tests.fuzz import in_c
 from tests.fuzz.batches_in_c import MODES, run_batch
 from tests.fuzz.in_c import given
 from tests.support import Affine, data_path, one_op
-from tests.windows_support import WINDOWED, WINDOWS, Window, windowed
+from tests.windows_support import all_windowed
 
 pytestmark = needs_compiler
 
 
-def check(model: Model, folder: Path, runs: int = 2) -> None:
+def check(model: Model, folder: Path, runs: int = 2) -> Compiled:
     program = program_of(model)
     compiled = built(program, folder)
     for seed in range(runs):
@@ -53,6 +53,7 @@ def check(model: Model, folder: Path, runs: int = 2) -> None:
                 close(found, wanted.reshape(found.shape))
             else:
                 np.testing.assert_array_equal(found, wanted.reshape(found.shape))
+    return compiled
 
 
 @pytest.mark.parametrize("make", [lambda m: m, in_int8], ids=["float", "int8"])
@@ -78,14 +79,9 @@ def test_dense_layers_of_floats(tmp_path: Path) -> None:
     check(dense((20, 30, 7)), tmp_path)
 
 
-@pytest.mark.parametrize("window", WINDOWS)
-@pytest.mark.parametrize(("cls", "times"), WINDOWED)
-def test_windows(
-    cls: type[Conv2D | DepthwiseConv2D], times: int, window: Window, tmp_path: Path
-) -> None:
-    model = windowed(cls, times, window)
-    check(model, tmp_path, 1)
-    check(in_int8(model), tmp_path, 1)
+def test_windows(tmp_path: Path) -> None:
+    check(all_windowed(), tmp_path)
+    check(all_windowed(in_int8), tmp_path)
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8])
@@ -161,9 +157,8 @@ def test_quantizing_floats(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["ad01", "kws", "resnet8"])
 def test_mlperf_tiny_is_bit_exact_and_clean(name: str, tmp_path: Path) -> None:
     model = luciole.load(data_path(f"models/{name}_int8.tflite"))
-    check(model, tmp_path, 1)
     program = program_of(model)
-    test = self_test(program, built(program, tmp_path), random_records(program))
+    test = self_test(program, check(model, tmp_path, 1), random_records(program))
     assert run_sound(program, tmp_path, test) == 0
 
 

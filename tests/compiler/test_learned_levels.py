@@ -163,9 +163,9 @@ VECTORED = [
     (bits, compiler, WIDE if bits == 4 else few)
     for compiler in COMPILERS
     for bits, few in ((1, WIDE[:2]), (2, WIDE[2:3]), (3, WIDE[3:]), (4, WIDE))
-    if bits in (1, 4) or compiler == COMPILERS[0]
+    if bits == 4 or compiler == COMPILERS[0]
 ]
-"""Widths, compilers and targets: every width by the first compiler, the ends by the others."""
+"""Widths, compilers and targets: every width by the first compiler, the last by the others."""
 
 
 @needs_compiler
