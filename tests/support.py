@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -180,13 +180,31 @@ def litert(
 
     ``resolver`` names its kernels: BUILTIN_REF (reference), AUTO (what users get), ...
     """
+    return next(_in_litert(content, [inputs], resolver))
+
+
+def litert_records(
+    content: bytes, inputs: Sequence[Array], resolver: str = "BUILTIN_REF"
+) -> list[Array]:
+    """Run a .tflite file without states in LiteRT on records, one after the other: inputs and
+    outputs are [records, ...], in file order.
+    """
+    records = ([array[i : i + 1] for array in inputs] for i in range(len(inputs[0])))
+    outputs = zip(*_in_litert(content, records, resolver), strict=True)
+    return [np.concatenate(arrays) for arrays in outputs]
+
+
+def _in_litert(
+    content: bytes, runs: Iterable[Sequence[Array]], resolver: str
+) -> Iterator[tuple[Array, ...]]:
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     interpreter = Interpreter(
         model_content=content, num_threads=1, experimental_op_resolver_type=OpResolverType[resolver]
     )
     interpreter.allocate_tensors()
-    for detail, array in zip(interpreter.get_input_details(), inputs, strict=True):
-        interpreter.set_tensor(detail["index"], np.asarray(array))
-    interpreter.invoke()
-    return tuple(interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details())
+    for inputs in runs:
+        for detail, array in zip(interpreter.get_input_details(), inputs, strict=True):
+            interpreter.set_tensor(detail["index"], np.asarray(array))
+        interpreter.invoke()
+        yield tuple(interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details())

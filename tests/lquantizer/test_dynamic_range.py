@@ -12,7 +12,7 @@ from luciole.ir import Array, Graph, Model
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.schema.enums import ActivationFunctionType
 from tests.networks import dense, random
-from tests.support import litert
+from tests.support import litert_records
 
 
 def rectified(sizes: tuple[int, ...] = (40, 64, 48, 10)) -> Model:
@@ -44,7 +44,7 @@ def lost(model: Model, whole: Model, x: Array) -> float:
 def test_results_are_those_of_litert(scheme: str) -> None:
     model, x = luciole.quantize(rectified(), scheme=scheme).model, random(3, 8, 40)
     assert all(op.asymmetric_quantize_inputs for op in layers(model))
-    theirs = np.concatenate([litert(to_bytes(model, "tflite"), [row[None]])[0] for row in x])
+    (theirs,) = litert_records(to_bytes(model, "tflite"), [x])
     np.testing.assert_allclose(first_output(model, {"x": x}), theirs, rtol=0, atol=2e-6)
 
 

@@ -17,7 +17,7 @@ from luciole.lquantizer.formats.levels import Samples
 from luciole.lquantizer.methods.weight_codes import fit_codes, plain_codes
 from tests.lquantizer.layer_support import loss, moments, weights_of
 from tests.lquantizer.networks import images
-from tests.lquantizer.runs import answers, kinds, records, weights_by_kind
+from tests.lquantizer.runs import QUICK, answers, kinds, records, weights_by_kind
 
 
 @pytest.mark.parametrize("bits", [1, 2, 3, 4, 8])
@@ -74,13 +74,15 @@ def _bases(model: luciole.ir.Model) -> list[Array]:
 
 def test_a_scheme_of_few_bits_is_of_even_levels_and_integers_beside_them() -> None:
     model = images()
-    even = luciole.quantize(model, records(model), scheme="w4a4")
+    even = luciole.quantize(model, records(model), scheme="w4a4", proof=False)
     assert kinds(even.model).count("LQ_CONV_2D") == 2
     assert all(map(is_even, _bases(even.model)))
     assert {len(basis.reshape(-1, basis.shape[-1])[0]) for basis in _bases(even.model)} == {4}
     assert len({t.name for t in weights_by_kind(even.model)["FULLY_CONNECTED"]}) == 1
     x = records(model, 8, seed=77)
-    learned = luciole.quantize(model, records(model), encode_bits="w4a4", spared="int8")
+    learned = luciole.quantize(
+        model, records(model), encode_bits="w4a4", spared="int8", proof=False
+    )
     assert not all(map(is_even, _bases(learned.model)))
     errors = [np.abs(answers(m, x) - answers(model, x)).mean() for m in (even.model, learned.model)]
     assert errors[0] < 2 * errors[1]
@@ -88,7 +90,8 @@ def test_a_scheme_of_few_bits_is_of_even_levels_and_integers_beside_them() -> No
 
 def test_eight_bits_between_operators_stay_a_scheme_of_integers() -> None:
     model = images()
-    assert "LQ_CONV_2D" not in kinds(luciole.quantize(model, records(model), scheme="w4a8").model)
+    made = luciole.quantize(model, records(model), scheme="w4a8", **QUICK).model
+    assert "LQ_CONV_2D" not in kinds(made)
 
 
 @pytest.mark.parametrize("scheme", ["w5a4", "w4a9", "w0a4", "w4a4x"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import luciole
-from luciole.interpreter import Interpreter
+from luciole.interpreter.records import first_output
 from luciole.ir import Array, Graph, Model, Value
 from luciole.ir.ops.activations import Tanh
 from luciole.ir.ops.conv_2d import Conv2D
@@ -48,19 +48,15 @@ def frames(batch: int | None) -> Model:
 
 
 def error(model: Model, other: Model, x: Array) -> float:
-    name = model.graph.outputs[0].name
-    outputs = [
-        np.concatenate([Interpreter(m).run({"x": x[i : i + 1]})[name] for i in range(len(x))])
-        for m in (model, other)
-    ]
+    outputs = [first_output(m, {"x": x}) for m in (model, other)]
     return float(np.mean((outputs[0] - outputs[1]) ** 2) / np.var(outputs[0]))
 
 
 @pytest.mark.parametrize("batch", [1, None])
-@pytest.mark.parametrize("records", [1, 3, 64, 100])
+@pytest.mark.parametrize("records", [1, 3, 100])
 def test_rows_between_reshapes(batch: int | None, records: int) -> None:
     model = tokens(batch)
-    result = luciole.quantize(model, random(3, records, 4, 6), encode_bits=4)
+    result = luciole.quantize(model, random(3, records, 4, 6), encode_bits=4, proof=False)
     assert [r.skipped for r in result.report.layers] == [None] * 3
     if records > 50:
         assert error(model, result.model, random(4, 20, 4, 6)) < 0.1
@@ -71,7 +67,7 @@ def test_rows_between_reshapes(batch: int | None, records: int) -> None:
 def test_images_between_reshapes(batch: int | None, records: int) -> None:
     model = frames(batch)
     data = random(3, records, 3, 5, 4, 2)
-    result = luciole.quantize(model, data, encode_bits=4, all_layers=True)
+    result = luciole.quantize(model, data, encode_bits=4, all_layers=True, proof=False)
     assert [r.skipped for r in result.report.layers] == [None]
     if records > 20:
         assert error(model, result.model, random(4, 10, 3, 5, 4, 2)) < 0.05

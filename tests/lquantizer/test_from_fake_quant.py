@@ -24,7 +24,7 @@ from luciole.lquantizer.rewrite.integers import weight_slot
 from luciole.schema.enums import ActivationFunctionType as Act
 from luciole.schema.enums import Padding
 from tests.lquantizer.networks import Builder, images
-from tests.lquantizer.runs import integers_of_litert, is_float, records
+from tests.lquantizer.runs import QUICK, integers_of_litert, is_float, records
 from tests.networks import network, random
 
 
@@ -199,7 +199,7 @@ def test_pairs_of_quantize_and_dequantize_say_the_same(scheme: str) -> None:
     """A network of integers is what its own simulation says: every scale and every weight."""
     model = images()
     data = records(model)
-    made = luciole.quantize(model, data, scheme=scheme, proof=False).model
+    made = luciole.quantize(model, data, scheme=scheme, **QUICK).model
     again = luciole.quantize(luciole.simulate(made).model, scheme="from_fake_quant", proof=False)
     assert again.report.floats == again.report.warnings == []
     assert [op.kind for op in again.model.graph.ops] == [op.kind for op in made.graph.ops]
@@ -225,7 +225,7 @@ def check_same(value: Value, twin: Value) -> None:
 
 def test_a_pair_with_several_scales_between_operators_is_refused() -> None:
     model = luciole.simulate(
-        luciole.quantize(images(), records(images()), scheme="int8").model
+        luciole.quantize(images(), records(images(), 4), scheme="int8", **QUICK).model
     ).model
     (pair, *_) = [op for op in model.graph.ops if isinstance(op, Quantize)]
     count = pair.output.dims[-1]
@@ -239,7 +239,7 @@ def test_a_pair_with_several_scales_between_operators_is_refused() -> None:
 
 def test_other_schemes_take_them_out_and_say_so() -> None:
     model = trained()
-    result = luciole.quantize(model, records(model), scheme="int8", rescale="none")
+    result = luciole.quantize(model, records(model), scheme="int8", rescale="none", **QUICK)
     assert not fake_quants(result.model)
     assert "5 FAKE_QUANT operators were taken out" in result.report.warnings[0]
 

@@ -27,7 +27,7 @@ from luciole.lquantizer.training import UniformSettings
 from luciole.lquantizer.training.leveled_weights import LeveledWeights
 from luciole.lquantizer.training.uniform_trainer import UniformTrainer
 from tests.lquantizer.networks import images
-from tests.lquantizer.runs import integers_of_litert, records
+from tests.lquantizer.runs import QUICK, integers_of_litert, records
 from tests.networks import network, random
 
 
@@ -39,8 +39,9 @@ def made(scheme: str, **choices: Any) -> Model:
 @cache
 def _made(scheme: str, choices: str) -> Model:
     model = images()
-    options = {"proof": False, **json.loads(choices)}
-    return luciole.quantize(model, records(model), scheme=scheme, **options).model
+    return luciole.quantize(
+        model, records(model), scheme=scheme, **QUICK, **json.loads(choices)
+    ).model
 
 
 EVERY = {"config": {"scheme": "int:w2a8"}}
@@ -141,7 +142,7 @@ def test_more_bits_are_closer() -> None:
 
 def test_weights_alone_are_enough_where_they_are_rounded_to_the_nearest() -> None:
     model = images()
-    fitted = luciole.quantize(model, records(model), scheme="int:w3a8", proof=False)
+    fitted = luciole.quantize(model, records(model), scheme="int8", rounding="nearest", **QUICK)
     assert fitted.ranges is not None
     plain = luciole.quantize(
         model, None, scheme="int:w3a8", rounding="nearest", ranges_from=fitted.ranges
@@ -158,16 +159,16 @@ def test_one_scale_for_a_layer_is_refused() -> None:
 def tuned() -> tuple[Model, Array, Result]:
     """A network whose first layer has levels for each output, the others for all of theirs."""
     model = network((80, 48, 24, 4))
-    x = random(3, 400, 80)
-    config = {"scheme": "int:w2a8"}
-    return model, x, luciole.quantize(model, x, scheme="int8", config=config, rounding="nearest")
+    x = random(3, 200, 80)
+    choices: dict[str, Any] = {"config": {"scheme": "int:w2a8"}, "rounding": "nearest"}
+    return model, x, luciole.quantize(model, x, scheme="int8", **choices, **QUICK)
 
 
 @pytest.mark.parametrize("weights", [False, True])
 def test_training_moves_levels_and_gives_files_of_them(weights: bool) -> None:
     model, x, start = tuned()
-    settings = UniformSettings(train_weights=weights, batch=20, learning_rate=5e-2, seed=1)
-    result = luciole.finetune(start, model, x, epochs=4, settings=settings)
+    settings = UniformSettings(train_weights=weights, batch=10, learning_rate=5e-2, seed=1)
+    result = luciole.finetune(start, model, x, epochs=3, settings=settings)
     assert result.gained
     trained = from_bytes(to_bytes(result.model))
     assert {word_of(op) for op in layers_of(trained)} == {"int:w2a8"}

@@ -15,6 +15,7 @@ from luciole.ir import Array, Model, TensorType
 from luciole.ir.ops.batch_matmul import BatchMatMul
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.quantization import is_affine
+from tests.lquantizer.runs import QUICK
 from tests.support import data_path
 
 NAMES = ["two_inputs", "attention", "lstm", "u_net"]
@@ -27,8 +28,8 @@ MAY_BE_FLOAT = {
 }
 """What the report may list, and why: the variance of a layer normalization, whose small numbers
 decide; graphs that are called."""
-TESTED = 1000
-"""Images; half a point of them is five."""
+TESTED = 400
+"""Images; half a point of them is two."""
 
 REASONS = (
     "small inputs decide its result, and integers would lose them",
@@ -92,7 +93,7 @@ def arguments(name: str, images: Array) -> list[Array]:
 
 def trained(keras: Any, name: str) -> Any:
     keras.utils.set_random_seed(1)
-    images, labels = digits("train", 3000)
+    images, labels = digits("train", 1000 if name == "u_net" else 3000)
     model, given = MAKERS[name](keras), arguments(name, images)
     loss = "binary_crossentropy" if name == "u_net" else "sparse_categorical_crossentropy"
     model.compile(keras.optimizers.Adam(5e-3), loss)
@@ -148,7 +149,7 @@ def test_answers_are_those_of_the_float_network(
 ) -> None:
     model = networks[name]
     data = feed(name, model, digits("train", 60)[0])
-    result = luciole.quantize(model, data, scheme=scheme, rescale="none")
+    result = luciole.quantize(model, data, scheme=scheme, rescale="none", proof=False)
     kinds = {text.split()[0] for text in result.report.floats}
     assert kinds <= MAY_BE_FLOAT[name]
     assert all(text.endswith(REASONS) for text in result.report.floats)
@@ -164,7 +165,8 @@ def test_answers_are_those_of_the_float_network(
 def test_products_of_attention_are_of_bytes(networks: dict[str, Model]) -> None:
     """Of two computed tensors each."""
     data = feed("attention", networks["attention"], digits("train", 20)[0])
-    made = luciole.quantize(networks["attention"], data, scheme="int8", rounding="nearest").model
+    choices: dict[str, Any] = {"scheme": "int8", "rounding": "nearest", **QUICK}
+    made = luciole.quantize(networks["attention"], data, **choices).model
     products = [op for op in made.graph.ops if isinstance(op, BatchMatMul)]
     operands = [v for op in products for v in (*op.operands, op.output) if v is not None]
     assert len(products) == 2
@@ -180,7 +182,8 @@ def test_integers_are_those_of_litert(
 
     model, path = networks[name], tmp_path / "q.tflite"
     data = feed(name, model, digits("train", 30)[0])
-    made = luciole.quantize(model, data, scheme="int8", rescale="none", rounding="nearest").model
+    choices: dict[str, Any] = {"rescale": "none", "rounding": "nearest", **QUICK}
+    made = luciole.quantize(model, data, scheme="int8", **choices).model
     for op in made.graph.ops:  # LiteRT's reference resolver stops there
         op.version = min(op.version, 6) if isinstance(op, DepthwiseConv2D) else op.version
     luciole.save(made, path)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -24,9 +26,12 @@ def model() -> Model:
     return luciole.load(data_path("models/mnist_lstm_fp32.tflite"))
 
 
-def made(model: Model, scheme: str) -> luciole.Result:
-    data = None if scheme == "dynamic" else digits(60)
-    return luciole.quantize(model, data, scheme=scheme)
+@cache
+def made(scheme: str) -> luciole.Result:
+    """The network in a scheme, once for all tests."""
+    model = luciole.load(data_path("models/mnist_lstm_fp32.tflite"))
+    data = None if scheme == "dynamic" else digits(30)
+    return luciole.quantize(model, data, scheme=scheme, proof=False)
 
 
 def answers(model: Model, x: Array) -> Array:
@@ -41,7 +46,7 @@ def answers(model: Model, x: Array) -> Array:
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_weights_are_integers_and_answers_stay(model: Model, scheme: str) -> None:
-    result = made(model, scheme)
+    result = made(scheme)
     (lstm,) = [op for op in result.model.graph.ops if isinstance(op, UnidirectionalSequenceLSTM)]
     named = {name: v.dtype for name, v in lstm.named_operands() if v is not None}
     weights = {dtype for name, dtype in named.items() if "_to_" in name}
@@ -53,17 +58,17 @@ def test_weights_are_integers_and_answers_stay(model: Model, scheme: str) -> Non
     assert result.report.bytes_after < 0.34 * result.report.bytes_before
 
 
-def test_the_reason_is_listed(model: Model) -> None:
-    (text,) = made(model, "int16x8").report.floats
+def test_the_reason_is_listed() -> None:
+    (text,) = made("int16x8").report.floats
     assert text.startswith("UNIDIRECTIONAL_SEQUENCE_LSTM")
     assert text.endswith("it has state, and no kernel on INT16; its weights are integers")
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_litert_computes_the_same(model: Model, scheme: str) -> None:
+def test_litert_computes_the_same(scheme: str) -> None:
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-    result = made(model, scheme).model
+    result = made(scheme).model
     peer = Interpreter(
         model_content=to_bytes(result, "tflite"),
         experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
@@ -79,6 +84,6 @@ def test_litert_computes_the_same(model: Model, scheme: str) -> None:
 
 
 def test_explicit_weights_of_an_lstm_stay_float(model: Model) -> None:
-    result = luciole.quantize(model, scheme="weights").model
+    result = luciole.quantize(model, scheme="weights", proof=False).model
     (lstm,) = [op for op in result.graph.ops if isinstance(op, UnidirectionalSequenceLSTM)]
     assert lstm.input_to_cell_weights.dtype == TensorType.FLOAT32

@@ -45,7 +45,9 @@ def test_the_last_layer_s_error_is_that_of_numpy_on_every_fifth_record() -> None
 
 def test_a_worse_network_measures_worse() -> None:
     model, records = classifier(), {"x": random(50, 300, 20)}
-    fine, coarse = (luciole.quantize(model, records, encode_bits=bits) for bits in (3, 1))
+    fine, coarse = (
+        luciole.quantize(model, records, encode_bits=bits, proof=False) for bits in (3, 1)
+    )
     add_stage(fine.report, "coarse", model, coarse.model, coarse.traces, records)
     for layer in fine.report.layers:
         before, after = layer.stages["output_aware"], layer.stages["coarse"]
@@ -56,6 +58,6 @@ def test_a_worse_network_measures_worse() -> None:
 
 def test_few_records_judge_all_together() -> None:
     model, records = classifier(), {"x": VECTORS[:3]}
-    result = luciole.quantize(model, records, encode_bits=3)
+    result = luciole.quantize(model, records, encode_bits=3, proof=False)
     add_stage(result.report, "again", model, result.model, result.traces, records)
     assert all(np.isfinite(layer.stages["again"] or 0) for layer in result.report.layers)

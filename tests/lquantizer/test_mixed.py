@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from tests.networks import network, random
 
 
 def mixed(model: Model, **choices: Any) -> Result:
-    return luciole.quantize(model, records(model), **choices)
+    return luciole.quantize(model, records(model), proof=False, **choices)
 
 
 EVERYTHING = {
@@ -39,9 +40,13 @@ EVERYTHING = {
 }
 
 
+@cache
+def of_everything() -> Result:
+    return mixed(images(), config=EVERYTHING)
+
+
 def test_one_config_mixes_learned_levels_integers_and_floats() -> None:
-    model = images()
-    result = mixed(model, config=EVERYTHING)
+    model, result = images(), of_everything()
     types = weights_by_kind(result.model)
     assert kinds(result.model).count("LQ_CONV_2D") == 2
     assert types["CONV_2D"] == {TensorType.INT8}
@@ -63,7 +68,7 @@ def test_one_config_mixes_learned_levels_integers_and_floats() -> None:
 
 def test_levels_and_integers_meet_where_conversions_stand() -> None:
     """Layers with learned levels take and give floats, integers begin right behind them."""
-    graph = mixed(images(), config=EVERYTHING).model.graph
+    graph = of_everything().model.graph
     for op in (op for op in graph.ops if isinstance(op, LQConv2D)):
         assert op.input.producer is not None
         assert isinstance(op.input.producer.op, Dequantize)
@@ -76,7 +81,7 @@ def test_integers_of_two_widths_meet_without_floats(outer: str) -> None:
     inner = {"int8": "int16x8", "int16x8": "int8"}[outer]
     model = images()
     rules = [{"name": "t14", "scheme": inner}, {"operator": "MAX_POOL_2D", "scheme": inner}]
-    made = mixed(model, scheme=outer, config={"layers": rules}).model
+    made = mixed(model, scheme=outer, ranges="min_max", config={"layers": rules}).model
     assert [k for k in kinds(made) if k == "DEQUANTIZE"] == ["DEQUANTIZE"]
     types = {op.name: op.results[0].dtype for op in made.graph.ops}
     wanted = {"int8": TensorType.INT8, "int16x8": TensorType.INT16}
@@ -92,7 +97,7 @@ def test_every_integer_of_a_mixed_file_is_that_of_litert(tmp_path: Path) -> None
         {"operator": "LOGISTIC", "scheme": "int16x8"},
         {"name": "t35", "scheme": "dynamic"},
     ]
-    made = mixed(images(), scheme="int8", config={"layers": rules}).model
+    made = mixed(images(), scheme="int8", ranges="min_max", config={"layers": rules}).model
     for op in made.graph.ops:  # LiteRT's reference resolver stops there
         op.version = min(op.version, 6) if op.kind == "DEPTHWISE_CONV_2D" else op.version
     path = tmp_path / "q.tflite"
@@ -112,7 +117,7 @@ def test_every_integer_of_a_mixed_file_is_that_of_litert(tmp_path: Path) -> None
 
 def test_what_is_asked_to_be_float_reads_and_gives_floats() -> None:
     rules = [{"operator": "ADD", "scheme": "float"}]
-    result = mixed(images(), scheme="int8", config={"layers": rules})
+    result = mixed(images(), scheme="int8", ranges="min_max", config={"layers": rules})
     (add,) = [op for op in result.model.graph.ops if op.kind == "ADD"]
     assert {v.dtype for v in (*add.operands, *add.results) if v} == {TensorType.FLOAT32}
     assert result.report.floats == ["ADD 't14': its format is float"]
@@ -125,7 +130,7 @@ def test_spared_layers_become_integers_beside_learned_levels() -> None:
     assert types["CONV_2D"] | types["DEPTHWISE_CONV_2D"] == {TensorType.INT8}
     assert types["FULLY_CONNECTED"] == {TensorType.INT8}
     assert kinds(result.model).count("LQ_CONV_2D") == 2
-    alone = luciole.quantize(model, records(model), encode_bits=2, spared="float")
+    alone = luciole.quantize(model, records(model), encode_bits=2, spared="float", proof=False)
     assert result.report.bytes_after < alone.report.bytes_after
     x = records(model, 8, seed=77)
     assert np.abs(answers(result.model, x) - answers(alone.model, x)).max() < 0.05
@@ -133,13 +138,13 @@ def test_spared_layers_become_integers_beside_learned_levels() -> None:
 
 def test_where_all_layers_have_levels_nothing_is_spared() -> None:
     model = network()
-    made = [luciole.quantize(model, records(model), spared=s).model for s in ("float", "int8")]
+    made = [mixed(model, spared=spared).model for spared in ("float", "int8")]
     assert kinds(made[0]) == kinds(made[1])
 
 
 def test_a_depthwise_layer_that_is_to_be_learned_has_its_weights_stored_as_levels() -> None:
     rules = [{"names": ["t10", "t13"], "scheme": "learned"}]
-    made = mixed(images(), scheme="int8", config={"layers": rules}).model
+    made = mixed(images(), scheme="int8", ranges="min_max", config={"layers": rules}).model
     (found,) = (op for op in made.graph.ops if op.kind == "DEPTHWISE_CONV_2D")
     assert learned_weights(found) is not None
 
@@ -155,7 +160,7 @@ def test_products_that_can_have_no_levels_hinder_nothing() -> None:
     graph.outputs = [graph.ops[-1].results[0]]
     layers = [{"name": op.name, "scheme": "dynamic"} for op in graph.ops if has_weights(op)]
     data = random(1, 40, 20)
-    result = luciole.quantize(model, data, config={"layers": layers})
+    result = luciole.quantize(model, data, config={"layers": layers}, proof=False)
     assert {layer.weight_bits for layer in result.report.layers} == {8}
 
 

@@ -62,7 +62,7 @@ def test_saved_ranges_give_the_same_file_without_data(
     first = luciole.quantize(model, records, **NEAREST)
     assert to_bytes(again.model) == to_bytes(first.model)
     assert again.ranges == found
-    with_data = luciole.quantize(model, records, scheme="int8", ranges_from=[found])
+    with_data = luciole.quantize(model, records, scheme="int8", ranges_from=[found], proof=False)
     assert with_data.ranges is not None
     assert with_data.ranges.tensors == found.tensors
 

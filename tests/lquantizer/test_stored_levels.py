@@ -80,7 +80,7 @@ STORED = ["apart", "grouped", "up", "product"]
 
 @pytest.fixture(scope="module")
 def quantized() -> luciole.Result:
-    return luciole.quantize(network(), RECORDS, encode_bits=3, all_layers=True)
+    return luciole.quantize(network(), RECORDS, encode_bits=3, all_layers=True, proof=False)
 
 
 def reports(result: luciole.Result) -> dict[str, LayerReport]:
@@ -129,7 +129,7 @@ def test_weights_of_a_stored_layer_are_learned_levels(quantized: luciole.Result)
 def test_a_rule_names_the_layers_and_their_bits() -> None:
     rule = {"operator": "DEPTHWISE_CONV_2D", "weight_bits": 4}
     config = {"encode_bits": 2, "layers": [rule]}
-    result = luciole.quantize(network(), RECORDS, config=config, spared="float")
+    result = luciole.quantize(network(), RECORDS, config=config, spared="float", proof=False)
     found = reports(result)
     assert found["apart"].weight_bits == 4
     assert found["up"].skipped is not None
@@ -140,7 +140,7 @@ def test_layers_beside_them_become_integers() -> None:
     rule = {"operator": "DEPTHWISE_CONV_2D", "weight_bits": 4}
     config = {"encode_bits": 3, "layers": [rule]}
     config = {"encode_bits": 2, "layers": [rule]}
-    result = luciole.quantize(network(), RECORDS, config=config, spared="int8")
+    result = luciole.quantize(network(), RECORDS, config=config, spared="int8", proof=False)
     assert learned_weights(depthwise(result.model)) is not None
     assert any(v.dtype.name == "INT8" for v in result.model.graph.values if v.producer)
     wanted, found = (
@@ -157,7 +157,7 @@ def test_a_network_of_stored_layers_alone() -> None:
     graph.outputs = [graph.append(DepthwiseConv2D(x, f, stride_h=1, stride_w=1), "only").output]
     with pytest.raises(QuantizeError, match="nothing to quantize"):
         luciole.quantize(model, RECORDS, encode_bits=3)
-    result = luciole.quantize(model, RECORDS, all_layers=True)
+    result = luciole.quantize(model, RECORDS, all_layers=True, proof=False)
     assert [layer.way for layer in result.report.layers] == ["stored as levels"]
 
 
@@ -189,8 +189,8 @@ def test_layers_beside_stored_ones_are_tuned() -> None:
     y = graph.append(DepthwiseConv2D(x, f, stride_h=1, stride_w=1), "apart").output
     f = graph.add_constant("point/f", normal(5, 1, 1, 4))
     graph.outputs = [graph.append(Conv2D(y, f, stride_h=1, stride_w=1), "point").output]
-    result = luciole.quantize(model, RECORDS, encode_bits=2, all_layers=True)
-    found = luciole.finetune(result.model, model, RECORDS, epochs=2, latents=result.latents)
+    result = luciole.quantize(model, RECORDS, encode_bits=2, all_layers=True, proof=False)
+    found = luciole.finetune(result.model, model, RECORDS, epochs=1, latents=result.latents)
     kept = [learned_weights(depthwise(m)) for m in (result.model, found.model)]
     assert kept[0] is not None
     assert kept[1] is not None

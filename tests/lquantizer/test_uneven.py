@@ -23,9 +23,11 @@ from luciole.optimizing import canonical
 from tests.lquantizer.networks import Builder
 from tests.lquantizer.test_poles import answers, decibels, layer, network, normalized
 from tests.networks import random
-from tests.support import data_path, litert
+from tests.support import data_path, litert_records
 
 SHAPES = {"layernorm": (16,), "l2n": (16,), "instnorm": (3, 16, 16), "groupnorm": (3, 16, 16)}
+COUNT = 100
+"""Records of each network."""
 
 
 def from_torch(name: str) -> tuple[Model, Array]:
@@ -33,8 +35,8 @@ def from_torch(name: str) -> tuple[Model, Array]:
     model = luciole.load(data_path(f"found/composites/{name}.onnx"))
     model.graph.inputs[0].name = "x"
     shape = SHAPES[name]
-    sizes = np.random.default_rng(1).uniform(0.02, 3, 200).astype(np.float32)
-    return model, random(1, 200, *shape) * sizes.reshape(-1, *[1] * len(shape))
+    sizes = np.random.default_rng(1).uniform(0.02, 3, COUNT).astype(np.float32)
+    return model, random(1, COUNT, *shape) * sizes.reshape(-1, *[1] * len(shape))
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -44,23 +46,25 @@ def test_norms_of_very_uneven_records(name: str) -> None:
     sizes = np.abs(x).max(tuple(range(1, x.ndim)), keepdims=True)
     steps = np.random.default_rng(2).permutation(np.geomspace(0.02, 3, len(x), dtype=np.float32))
     x = x / sizes * steps.reshape(sizes.shape)
-    work = luciole.quantize(model, {"x": x}, scheme="int8").model
+    work = luciole.quantize(model, {"x": x}, scheme="int8", proof=False).model
     assert decibels(answers(model, x), answers(work, x)) > 35
 
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_norms_from_pytorch_run_on_every_record(name: str) -> None:
     model, x = from_torch(name)
-    content = to_bytes(luciole.quantize(model, {"x": x}, scheme="int8").model, "tflite")
+    content = to_bytes(
+        luciole.quantize(model, {"x": x}, scheme="int8", proof=False).model, "tflite"
+    )
     wanted, ours = answers(model, x), answers(content, x)
-    theirs = np.concatenate([litert(content, [row[None]])[0] for row in x])
+    (theirs,) = litert_records(content, [x])
     assert min(decibels(wanted, ours), decibels(wanted, theirs)) > 25
 
 
 def test_a_norm_of_one_operator_keeps_small_records() -> None:
     model, x = from_torch("instnorm")
     fused = luciole.optimize(model, target="circle")
-    work = luciole.quantize(fused, {"x": x}, scheme="int8").model
+    work = luciole.quantize(fused, {"x": x}, scheme="int8", proof=False).model
     assert any(isinstance(op, InstanceNorm) for op in work.graph.ops)
     assert decibels(answers(model, x), answers(work, x)) > 30
 
@@ -69,12 +73,12 @@ def test_records_of_one_size_keep_their_integers() -> None:
     """There is nothing to lose: the layer before computes with integers."""
     model, x = from_torch("instnorm")
     size = np.abs(x).max((1, 2, 3), keepdims=True)
-    work = luciole.quantize(model, {"x": x / size}, scheme="int8").model
+    work = luciole.quantize(model, {"x": x / size}, scheme="int8", proof=False).model
     layers = [op for op in work.graph.ops if isinstance(op, Conv2D)]
     assert [op.input.dtype for op in layers] == [TensorType.INT8, TensorType.INT8]
 
 
-@pytest.mark.parametrize("spread", [1, 6, 150])
+@pytest.mark.parametrize("spread", [1, 150])
 @pytest.mark.parametrize("scheme", ["int8", "int16x8"])
 def test_a_norm_of_integers_keeps_as_much_as_one_of_floats(scheme: str, spread: float) -> None:
     """Records that were not seen, against the graph whose root and quotient stay float: ranges of
@@ -92,7 +96,7 @@ def test_a_norm_of_integers_keeps_as_much_as_one_of_floats(scheme: str, spread: 
     expected = answers(model, unseen)
     least = decibels(expected, answers(spelled, unseen))
     content = to_bytes(work, "tflite")
-    theirs = np.concatenate([litert(content, [row[None]])[0] for row in unseen])
+    (theirs,) = litert_records(content, [unseen])
     for made in (answers(content, unseen), theirs):
         assert decibels(expected, made) > least - 0.2
 
@@ -109,7 +113,7 @@ def test_what_follows_a_norm_of_16_bits_reads_one_rounding() -> None:
     scaled = b.add(Mul(normalized(b, layer(b, x)), b.constant(random(7, 16))))
     b.graph.outputs = [layer(b, b.add(Add(scaled, b.constant(random(8, 16)))))]
     data = {"x": random(5, 200, 16)}
-    work = luciole.quantize(b.model, data, scheme="int8").model
+    work = luciole.quantize(b.model, data, scheme="int8", proof=False).model
     kinds = [op.kind for op in work.graph.ops if op.output.dtype == TensorType.INT16]
     norm = ["MEAN", "SUB", "MUL", "MEAN", "ADD", "RSQRT", "MUL"]
     assert kinds == ["QUANTIZE", *norm, "MUL", "ADD"]
@@ -121,7 +125,7 @@ def test_a_layer_normalization_of_uneven_records(scheme: str, least: float) -> N
     model = network(normalized)
     sizes = np.geomspace(0.02, 3, 200, dtype=np.float32)[:, None]
     x = random(5, 200, 16) * sizes
-    work = luciole.quantize(model, {"x": x}, scheme=scheme).model
+    work = luciole.quantize(model, {"x": x}, scheme=scheme, proof=False).model
     assert decibels(answers(model, x), answers(work, x)) > least
 
 
@@ -155,7 +159,7 @@ def test_a_rule_that_asks_for_bytes_inside_of_a_normalization_gets_them(
     x = random(3, 60, *SHAPES["layernorm"])
     config = {"layers": [{**which, "scheme": "int:w8a8"}]}
     for rules, inside in ((None, TensorType.INT16), (config, TensorType.INT8)):
-        work = luciole.quantize(model, {"x": x}, scheme="int8", config=rules).model
+        work = luciole.quantize(model, {"x": x}, scheme="int8", config=rules, proof=False).model
         ops = [op for op in work.graph.ops if not isinstance(op, Quantize | Dequantize)]
         assert {op.output.dtype for op in ops if isinstance(op, Sub | Rsqrt)} == {inside}
         assert decibels(answers(model, x), answers(work, x)) > 30
