@@ -28,11 +28,11 @@ Layers = Callable[[Any], list[Any]]
 
 RECURRENT: dict[str, Layers] = {
     "LSTM": lambda layers: [layers.LSTM(16), layers.Dense(3)],
-    "GRU": lambda layers: [layers.GRU(8)],
-    "GRU, reset before": lambda layers: [layers.GRU(8, reset_after=False)],
-    "SimpleRNN": lambda layers: [layers.SimpleRNN(4)],
-    "Bidirectional LSTM": lambda layers: [layers.Bidirectional(layers.LSTM(4))],
-    "masked LSTM": lambda layers: [layers.Masking(), layers.LSTM(4)],
+    "GRU, reset before": lambda layers: [
+        layers.GRU(8, reset_after=False, return_sequences=True),
+        layers.SimpleRNN(4),
+    ],
+    "masked LSTM": lambda layers: [layers.Masking(), layers.Bidirectional(layers.LSTM(4))],
     "masked sequences": lambda layers: [
         layers.Masking(),
         layers.Bidirectional(layers.GRU(4, return_sequences=True)),
@@ -149,37 +149,37 @@ def test_attention_gives_what_keras_computes_and_keeps_its_batch_open(keras: Any
 
 
 @pytest.fixture(scope="module")
-def lstm_file(keras: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("keras") / "lstm.keras"
-    sequential(keras, RECURRENT["LSTM"](keras.layers)).save(path)
+def recurrent_file(keras: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("keras") / "recurrent.keras"
+    sequential(keras, [keras.layers.SimpleRNN(4)]).save(path)
     return path
 
 
 def test_import_says_that_the_batch_is_fixed(
-    lstm_file: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    recurrent_file: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """And TensorFlow, which writes to the file itself, nothing."""
-    outcome = call(capfd, "import", lstm_file, "-o", tmp_path / "m.circle")
+    outcome = call(capfd, "import", recurrent_file, "-o", tmp_path / "m.circle")
     assert outcome.code == 0
     assert outcome.err == (
-        f"{lstm_file}: TensorFlow converts it for no open batch size, so it takes 1: "
+        f"{recurrent_file}: TensorFlow converts it for no open batch size, so it takes 1: "
         "--batch N (or batch=N) for N\n"
     )
     assert luciole.load(tmp_path / "m.circle").graph.inputs[0].shape == (1, TIME, INPUTS)
 
 
 def test_import_takes_a_batch(
-    lstm_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    recurrent_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    outcome = call(capsys, "import", lstm_file, "-o", tmp_path / "m.circle", "--batch", "4")
+    outcome = call(capsys, "import", recurrent_file, "-o", tmp_path / "m.circle", "--batch", "4")
     assert (outcome.code, outcome.err) == (0, "")
     assert luciole.load(tmp_path / "m.circle").graph.inputs[0].shape == (4, TIME, INPUTS)
 
 
 def test_import_refuses_a_batch_of_nothing(
-    lstm_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    recurrent_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    outcome = call(capsys, "import", lstm_file, "-o", tmp_path / "m.circle", "--batch", "0")
+    outcome = call(capsys, "import", recurrent_file, "-o", tmp_path / "m.circle", "--batch", "0")
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err == "luciole: error: --batch is 0: it is 1 or more\n"
 
@@ -192,22 +192,21 @@ def test_a_batch_is_given_to_files_of_any_kind(keras: Any, tmp_path: Path) -> No
 
 
 def test_a_saved_model_with_an_open_batch_says_what_to_do(keras: Any, tmp_path: Path) -> None:
-    model = sequential(keras, RECURRENT["LSTM"](keras.layers))
+    model = sequential(keras, [keras.layers.SimpleRNN(4)])
     model.export(tmp_path / "saved", verbose=False)
     with pytest.raises(FormatError, match="an open batch size: import the Keras file instead"):
         luciole.load(tmp_path / "saved")
 
 
-def test_the_finding_is_a_warning(lstm_file: Path) -> None:
-    (finding,) = read(lstm_file).findings
+def test_the_finding_is_a_warning(recurrent_file: Path) -> None:
+    (finding,) = read(recurrent_file).findings
     assert (finding.severity, finding.code) == (Severity.WARNING, "BATCH")
 
 
-@pytest.mark.parametrize("name", ["LSTM", "sequences"])
 def test_layers_of_a_file_are_unrolled_and_can_be_quantized(
-    keras: Any, tmp_path: Path, name: str
+    imported_once: Imported, tmp_path: Path
 ) -> None:
-    model = sequential(keras, RECURRENT[name](keras.layers))
+    model, _ = imported_once("sequences", BATCHES["sequences"])
     model.save(tmp_path / "loop.keras")
     imported = luciole.load(tmp_path / "loop.keras", unroll=True)
     kinds = {op.kind for graph in imported.graphs for op in graph.ops}
@@ -217,8 +216,7 @@ def test_layers_of_a_file_are_unrolled_and_can_be_quantized(
     np.testing.assert_allclose(found, model(x[:1]).numpy(), rtol=0, atol=1e-5)
     result = luciole.quantize(imported, x, encode_bits=2)
     assert any(op.kind == "LQ_FULLY_CONNECTED" for op in result.model.graph.ops)
-    if name == "sequences":  # which has the operators of the others
-        assert luciole.finetune(result, imported, x, epochs=1).trained
+    assert luciole.finetune(result, imported, x, epochs=1).trained
 
 
 def test_what_has_no_loops_of_keras_is_not_unrolled(keras: Any, tmp_path: Path) -> None:
