@@ -57,16 +57,16 @@ def formats(model: Model, scheme: str, **options: Any) -> list[str]:
 @pytest.mark.parametrize("data", [None, records(5)], ids=["alone", "with data"])
 def test_blocks_lose_less_than_a_scale_for_each_output(block: int, data: Array | None) -> None:
     whole = uneven()
-    plain = luciole.quantize(whole, data, scheme="weights4", proof=False).model
-    found = luciole.quantize(whole, data, scheme=f"weights:int4/{block}", proof=False)
+    plain = luciole.quantize(whole, data, scheme="weights4").model
+    found = luciole.quantize(whole, data, scheme=f"weights:int4/{block}")
     assert [layer.format for layer in found.report.layers] == [f"weights:int4/{block}"] * 3
     assert lost(found.model, whole) < (0.6 if block == 32 else 0.8) * lost(plain, whole)
 
 
 def test_data_bring_outputs_closer() -> None:
     whole = uneven()
-    alone = luciole.quantize(whole, scheme="weights:int4/32", proof=False).model
-    learned = luciole.quantize(whole, records(5), scheme="weights:int4/32", proof=False).model
+    alone = luciole.quantize(whole, scheme="weights:int4/32").model
+    learned = luciole.quantize(whole, records(5), scheme="weights:int4/32").model
     assert lost(learned, whole) < 0.8 * lost(alone, whole)
 
 
@@ -75,13 +75,13 @@ def test_litert_multiplies_with_the_same_weights(block: int) -> None:
     """Its default kernels round inputs to 8 bits: these are integers from -128 to 127."""
     x = np.random.default_rng(2).integers(-128, 128, (1, 128)).astype(np.float32)
     x[0, :2] = -128, 127
-    model = luciole.quantize(uneven((128, 64)), scheme=f"weights:int4/{block}", proof=False).model
+    model = luciole.quantize(uneven((128, 64)), scheme=f"weights:int4/{block}").model
     (theirs,) = litert(to_bytes(model, "tflite"), [x], "AUTO")
     np.testing.assert_allclose(first_output(model, {"x": x}), theirs, rtol=1e-5, atol=1e-4)
 
 
 def test_scales_are_what_half_precision_and_bfloat16_hold() -> None:
-    model = luciole.quantize(uneven(), records(5, 100), scheme="weights:int4/32", proof=False).model
+    model = luciole.quantize(uneven(), records(5, 100), scheme="weights:int4/32").model
     scales = [value for value in model.graph.values if value.name.endswith("/scales")]
     assert [value.dtype for value in scales] == [TensorType.FLOAT16] * 3
     for value in scales:
@@ -126,17 +126,14 @@ def test_a_warning_names_the_layers_without_blocks(data: Array | None) -> None:
 
 
 def test_onnxruntime_computes_the_same() -> None:
-    model, x = (
-        luciole.quantize(uneven(), scheme="weights:int4/32", proof=False).model,
-        random(4, 1, 128),
-    )
+    model, x = luciole.quantize(uneven(), scheme="weights:int4/32").model, random(4, 1, 128)
     (theirs,) = by_onnxruntime(written(model, opset=21), [x])
     np.testing.assert_allclose(theirs, ours(model, [x])[0], rtol=0, atol=1e-5)
 
 
 @needs_compiler
 def test_c_computes_the_same(tmp_path: Path) -> None:
-    model = luciole.quantize(uneven(), scheme="weights:int4/32", proof=False).model
+    model = luciole.quantize(uneven(), scheme="weights:int4/32").model
     given = {"x": random(4, 1, 128)}
     program = program_of(model)
     layers = [call.function for call in program.calls if "connected" in call.function]

@@ -21,9 +21,9 @@ from luciole.lquantizer.network.carried import cells
 from tests.lquantizer.networks import Builder, images
 from tests.lquantizer.test_poles import answers, decibels
 from tests.networks import random
-from tests.support import litert_records
+from tests.support import litert
 
-STEPS, UNITS = 4, 8
+STEPS, UNITS = 6, 8
 KINDS = ("FULLY_CONNECTED", "SPLIT", "ADD", "MUL", "LOGISTIC", "TANH")
 
 
@@ -56,7 +56,7 @@ def _sum(
 
 
 def records(seed: int) -> Array:
-    return random(seed, 40, STEPS * UNITS)
+    return random(seed, 60, STEPS * UNITS)
 
 
 @cache
@@ -72,7 +72,7 @@ def made(word: str = "", input_type: str = "float32") -> Model:
 def test_cells_keep_more_than_in_bytes_here_and_in_litert() -> None:
     unseen = records(2)
     exact, content = answers(network(), unseen), to_bytes(made(), "tflite")
-    (theirs,) = litert_records(content, [unseen])
+    theirs = np.concatenate([litert(content, [row[None]])[0] for row in unseen])
     least = decibels(exact, answers(made("int:w8a8"), unseen)) + 2
     assert min(decibels(exact, answers(content, unseen)), decibels(exact, theirs)) > least
 
