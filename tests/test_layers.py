@@ -60,7 +60,7 @@ OUTSIDE = {
     "compiler": {"numpy"},
     "lquantizer": {"dask", "distributed", "numpy", "tensorflow"},
     "drawing": {"numpy"},
-    "tools": {"h5py", "numpy", "rich", "shtab"},
+    "tools": {"h5py", "model_explorer", "numpy", "rich", "shtab"},
     "": {"numpy"},
 }
 """Packages of others that a room may import; the facade is the room without a name."""

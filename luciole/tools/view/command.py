@@ -37,6 +37,8 @@ _EXAMPLES = """examples:
   circle-view answer.circle -o answer.svg          writes a picture
   circle-view                                      opens an empty page, on which files are dropped
 """
+_FOREIGN = ("netron_attachment", "model_explorer", "model_explorer_graph")
+"""Options that write files for other viewers."""
 
 
 def main(argv: Sequence[str] | None = None, program: str = "circle-view") -> int:
@@ -117,6 +119,12 @@ def _add_foreign(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write node data for Model Explorer",
     )
+    foreign.add_argument(
+        "--model-explorer-graph",
+        type=Output,
+        metavar="FILE",
+        help="write the graphs, with formats and levels, as a .json that Model Explorer opens",
+    )
 
 
 def _add_serving(parser: argparse.ArgumentParser) -> None:
@@ -156,22 +164,26 @@ def _check(arguments: argparse.Namespace) -> None:
     _check_output(arguments)
     if not arguments.model:
         _check_empty(arguments)
-    attachment = arguments.netron_attachment
-    if attachment and os.path.splitext(attachment)[1].lower() not in ("", ".json"):
-        raise UsageError(f"--netron-attachment is {attachment}: Netron takes names ending in .json")
+    _check_json("--netron-attachment", arguments.netron_attachment, "Netron")
+    _check_json("--model-explorer-graph", arguments.model_explorer_graph, "Model Explorer")
     _check_embedding(arguments)
     if arguments.preprocess and not arguments.data:
         raise UsageError("--preprocess goes with --data")
     if not 0 <= arguments.port < 65536:
         raise UsageError(f"--port is {arguments.port}, 0 to 65535 are possible")
-    for path in (arguments.output, arguments.netron_attachment, arguments.model_explorer):
-        if path:
+    for name in ("output", *_FOREIGN):
+        if path := getattr(arguments, name):
             check_writable(path)
+
+
+def _check_json(option: str, path: str | None, reader: str) -> None:
+    if path and os.path.splitext(path)[1].lower() not in ("", ".json"):
+        raise UsageError(f"{option} is {path}: {reader} takes names ending in .json")
 
 
 def _check_empty(arguments: argparse.Namespace) -> None:
     """Refuse options that speak of a model where there is none."""
-    names = ("json", "report", "latency", "errors", "data", "netron_attachment", "model_explorer")
+    names = ("json", "report", "latency", "errors", "data", *_FOREIGN)
     asked = [f"--{name.replace('_', '-')}" for name in names if getattr(arguments, name)]
     if (arguments.output or "").lower().endswith(".svg"):
         asked.append("--output FILE.svg")
@@ -306,6 +318,7 @@ def _write_foreign(arguments: argparse.Namespace, document: dict[str, Any]) -> b
     from luciole.drawing.measures import MEASURES
     from luciole.files import write_file
     from luciole.tools.view import foreign
+    from luciole.tools.view.explorer import explorer_graphs
 
     if arguments.netron_attachment:
         content = foreign.netron_attachment(document)
@@ -316,7 +329,11 @@ def _write_foreign(arguments: argparse.Namespace, document: dict[str, Any]) -> b
         content = foreign.model_explorer_data(document)
         write_file(arguments.model_explorer, console.to_json(content))
         console.say(f"written: {arguments.model_explorer}, {title}")
-    return bool(arguments.netron_attachment or arguments.model_explorer)
+    if arguments.model_explorer_graph:
+        content = explorer_graphs(document)
+        write_file(arguments.model_explorer_graph, console.to_json(content))
+        console.say(f"written: {arguments.model_explorer_graph}")
+    return any(getattr(arguments, name) for name in _FOREIGN)
 
 
 def _write(arguments: argparse.Namespace, document: dict[str, Any], blobs: Blobs) -> None:

@@ -1,0 +1,1 @@
+"""An adapter with which Model Explorer opens every file that luciole reads."""
