@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from luciole.drawing.palette import PLAIN, bits_colour
+from luciole.drawing.palette import bits_colour
 
 Json = dict[str, Any]
 Pair = dict[str, str]
@@ -42,7 +42,7 @@ def _nodes(graph: Json, names: list[str]) -> Iterator[Json]:
             "outputsMetadata": [*_ends(graph, node["results"], "tensor_name")],
         }
         if "bits" in node:
-            made["style"] = {"backgroundColor": _colour(node["bits"][0])}
+            made["style"] = {"backgroundColor": bits_colour(node["bits"][0])}
         yield made
 
 
@@ -105,7 +105,3 @@ def _ends(graph: Json, ends: list[list[Any]], name: str) -> Iterator[Json]:
 
 def _pair(name: str, value: Any) -> Pair:
     return {"key": name, "value": f"{value:.6g}" if isinstance(value, float) else str(value)}
-
-
-def _colour(bits: int | None) -> str:
-    return PLAIN if bits is None else bits_colour(bits)

@@ -1,1 +1,1 @@
-"""An adapter with which Model Explorer opens every file that luciole reads."""
+"""An adapter with which Model Explorer opens .circle, .tflite and ONNX files."""
