@@ -34,8 +34,8 @@ GOES_ON = "; what was found is kept, and with more room the same command goes on
 def given(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model, records, and a folder that was searched with room."""
     found = tmp_path_factory.mktemp("room")
-    luciole.save(network((40, 32, 16, 4)), found / "model.circle")
-    np.save(found / "data.npy", random(1, 30, 40))
+    luciole.save(network((20, 12, 4)), found / "model.circle")
+    np.save(found / "data.npy", random(1, 30, 20))
     assert search(found, found / "whole") == 0
     return found
 
@@ -43,7 +43,7 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def search(given: Path, folder: Path, *more: str) -> int:
     few = [
         "--evaluations",
-        "12",
+        "8",
         "--options",
         "levels:w2a4,dynamic:int8,float",
         "--files",
@@ -115,7 +115,7 @@ def test_what_was_evaluated_before_the_disk_was_full_is_kept(
 
     def small(*arguments: Any, **settings: Any) -> sqlite3.Connection:
         db: sqlite3.Connection = connect(*arguments, **settings)
-        db.execute("pragma max_page_count=10")
+        db.execute("pragma max_page_count=7")
         return db
 
     with monkeypatch.context() as context:
@@ -136,7 +136,7 @@ def test_what_was_evaluated_before_the_disk_was_full_is_kept(
 def test_a_front_that_has_no_room_leaves_the_one_before(
     given: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert search(given, tmp_path, "--max-size", "4000") == 0
+    assert search(given, tmp_path, "--max-size", "2000") == 0
     before = files(tmp_path)
     capsys.readouterr()
     with monkeypatch.context() as context:
