@@ -2,6 +2,9 @@
 
 Counts are integers, so only the sums of their products differ: by at most 1e-6 of the largest
 result for the reference (float64) and 1e-5 for the compiled kernel (float32).
+
+A kernel is compiled for a tile of pixels, planes and outputs, so that layers of the same bits share
+it where their rows are as long as a tile and their outputs fill as many vectors.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ def check(layer: ConvLayer, x: Array, native: bool = True) -> None:
 @pytest.mark.parametrize("c", [1, 3, 31, 32, 33, 64, 70])
 @pytest.mark.parametrize("o", [1, 16, 17, 40])
 def test_any_number_of_channels_gives_what_the_formula_gives(c: int, o: int) -> None:
-    check(with_offsets(random_conv((3, 3), c, o, 2, 1)), random_input((1, 5, 6, c)))
+    check(with_offsets(random_conv((3, 3), c, o, 3, 2)), random_input((1, 5, 6, c)))
 
 
 @pytest.mark.parametrize(("kx", "kw"), list(product(range(1, 9), range(1, 5))))
@@ -50,7 +53,7 @@ def test_the_reference_takes_any_width(kx: int, kw: int) -> None:
 
 @pytest.mark.parametrize(
     ("kx", "kw"),
-    [(1, 1), (2, 2), (3, 3), (4, 4), (5, 4), (7, 3), (8, 4)],
+    [(1, 1), (2, 2), (3, 3), (7, 4), (8, 4)],
 )
 def test_any_width_gives_what_the_formula_gives(kx: int, kw: int) -> None:
     layer = random_conv((3, 3), 37, 18, kx, kw)
@@ -58,7 +61,7 @@ def test_any_width_gives_what_the_formula_gives(kx: int, kw: int) -> None:
     check(with_offsets(layer), random_input((1, 4, 6, 37)))
 
 
-@pytest.mark.parametrize(("kx", "kw"), [(7, 3), (7, 4), (5, 4)])
+@pytest.mark.parametrize(("kx", "kw"), [(7, 4), (3, 2)])
 def test_an_input_s_basis_is_read_to_its_end_only(kx: int, kw: int) -> None:
     """Planes that are counted in several passes are more than the basis has elements."""
     before = use(Poison())
@@ -80,7 +83,7 @@ def test_any_window_gives_what_the_formula_gives(
 ) -> None:
     window: dict[str, Any] = {"padding": padding, "strides": strides, "dilations": dilations}
     layer = with_offsets(random_conv(kernel, 20, 5, 3, 2, **window))
-    check(layer, random_input((2, 9, 11, 20)))
+    check(layer, random_input((1, 9, 15, 20)))
 
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 7), (4, 1), (2, 2)])
@@ -88,14 +91,12 @@ def test_any_window_gives_what_the_formula_gives(
 def test_windows_that_are_larger_than_the_image(
     size: tuple[int, int], dilations: tuple[int, int]
 ) -> None:
-    check(
-        with_offsets(random_conv((5, 4), 3, 2, 3, 2, dilations=dilations)),
-        random_input((1, *size, 3)),
-    )
+    layer = random_conv((5, 4), 3, 50, 2, 2, dilations=dilations)
+    check(with_offsets(layer), random_input((1, *size, 3)))
 
 
 def test_a_window_that_meets_padding_alone_gives_the_bias() -> None:
-    layer = with_offsets(random_conv((2, 2), 5, 3, 1, 2, dilations=(2, 2)))
+    layer = with_offsets(random_conv((2, 2), 5, 50, 2, 2, dilations=(2, 2)))
     x = random_input((1, 1, 1, 5))
     assert layer.bias is not None
     for y in (layer.reference(x), layer.native(x)):
@@ -187,7 +188,9 @@ def test_inputs_on_the_thresholds_of_three_element_bases(scales: list[float]) ->
     check(layer, x.astype(np.float32))
 
 
-@pytest.mark.parametrize("scales", [[0.0], [0.0, 0.0], [1.0, 1.0], [1.0, -1.0], [0.5, 0.0, 0.5]])
+@pytest.mark.parametrize(
+    "scales", [[0.0], [0.0] * 3, [1.0, 1.0, 0.5], [1.0, -1.0, 3.0], [1.0, 0.0, 1.0]]
+)
 def test_bases_that_repeat_levels(scales: list[float]) -> None:
     layer = random_conv((3, 3), 20, 5, 1, 2)
     check(replace(layer, input_scales=np.array(scales, np.float32)), random_input((1, 4, 5, 20)))
@@ -230,14 +233,14 @@ def test_a_kernel_as_large_as_a_large_image_is_left_to_the_reference() -> None:
 def test_random_layers_give_what_the_formula_gives(seed: int) -> None:
     rng = np.random.default_rng(seed)
     kernel = (int(rng.integers(1, 5)), int(rng.integers(1, 5)))
-    c, o = int(rng.choice([2, 32, 45, 64])), int(rng.choice([3, 16, 32, 50]))
+    c, o = int(rng.choice([2, 32, 45, 64])), int(rng.choice([3, 16, 32, 45]))
     layer = random_conv(
-        *(kernel, c, o, 2, 2, seed),
+        *(kernel, c, o, 3, 2, seed),
         padding=Padding(int(rng.integers(2))),
         strides=(int(rng.integers(1, 4)), int(rng.integers(1, 4))),
         dilations=(int(rng.integers(1, 3)), int(rng.integers(1, 3))),
     )
-    x = random_input((int(rng.integers(1, 3)), *(int(n) for n in rng.integers(7, 11, 2)), c), seed)
+    x = random_input((int(rng.integers(1, 3)), *(int(n) for n in rng.integers(9, 13, 2)), c), seed)
     check(with_offsets(layer) if seed % 2 else layer, x)
 
 
@@ -261,7 +264,7 @@ def test_parts_for_threads_do_together_what_one_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(counting, "LEAST_WORK", 1)
-    layer = with_offsets(random_conv(kernel, channels, 37, 2, 2, **window))
+    layer = with_offsets(random_conv(kernel, channels, 37, 3, 2, **window))
     for shape in ((2, 13, 11, channels), (1, 1 if kernel[0] == 1 else 17, 29, channels)):
         x = random_input(shape)
         check_parts(layer.model(x), x, threads)

@@ -46,7 +46,7 @@ def test_the_reference_takes_any_width(kx: int, kw: int) -> None:
 
 @pytest.mark.parametrize(
     ("kx", "kw"),
-    [(1, 1), (2, 2), (3, 3), (4, 4), (5, 4), (7, 3), (8, 4)],
+    [(1, 1), (2, 2), (3, 3), (7, 4), (8, 4)],
 )
 def test_any_width_gives_what_the_formula_gives(kx: int, kw: int) -> None:
     layer = random_layer(45, 18, kx, kw)
@@ -69,7 +69,8 @@ def test_every_activation_after_bias_and_offsets(
     raw = oracle(layer, x)
     assert raw.min() < -1  # there is something to cut off on both sides
     assert raw.max() > 1
-    check(replace(layer, activation=activation), x)
+    cuts_as_another = activation == Act.RELU6  # but elsewhere, see RELU_N1_TO_1
+    check(replace(layer, activation=activation), x, native=not cuts_as_another)
 
 
 @pytest.mark.parametrize("shape", [(40,), (1, 40), (2, 3, 40), (2, 1, 3, 40), (0, 40)])
@@ -102,23 +103,25 @@ def test_extremes_between_ordinary_inputs() -> None:
     check(random_layer(37, 5, 3, 2), x)
 
 
+def one_weight(input_scales: list[float]) -> Layer:
+    """A layer whose one weight of +1 (another plane is worth nothing) shows an input's level."""
+    scales = np.array([[1, 0]], np.float32)
+    return Layer(np.array(input_scales, np.float32), scales, np.ones((1, 2, 1), np.bool_))
+
+
 def test_nan_is_the_lowest_level_and_the_infinities_are_the_ends() -> None:
-    layer = Layer(
-        np.array([1.0, 0.5], np.float32), np.ones((1, 1), np.float32), np.ones((1, 1, 1), np.bool_)
-    )
-    x = np.array([[np.nan], [-np.inf], [np.inf]], np.float32)
+    layer = one_weight([1.0, 0.5])
+    x = np.array([[np.nan], [-np.inf], [np.inf]] * 2, np.float32)
     for y in (layer.reference(x), layer.native(x)):
-        assert y.tolist() == [[-1.5], [-1.5], [1.5]]
+        assert y.tolist() == [[-1.5], [-1.5], [1.5]] * 2
 
 
 EDGES = np.array([-0.5, 0, 0.5], np.float32)
 
 
 def test_inputs_exactly_on_thresholds_take_the_lower_level() -> None:
-    """Levels -0.75 -0.25 0.25 0.75 with thresholds -0.5 0 0.5; one weight of +1 shows the level."""
-    layer = Layer(
-        np.array([0.5, 0.25], np.float32), np.ones((1, 1), np.float32), np.ones((1, 1, 1), np.bool_)
-    )
+    """Levels -0.75 -0.25 0.25 0.75 with thresholds -0.5 0 0.5."""
+    layer = one_weight([0.5, 0.25])
     above = np.nextafter(EDGES, np.float32(np.inf))
     x = np.concatenate([EDGES, above])[:, None]
     for y in (layer.reference(x), layer.native(x)):
@@ -143,10 +146,10 @@ def test_bases_that_repeat_levels(scales: list[float]) -> None:
 
 def test_padding_bits_do_not_count() -> None:
     """A row of 33 has 31 padding bits in its second word; they equal the input's, which are 0."""
-    layer = replace(random_layer(33, 2, 1, 1), signs=np.ones((2, 1, 33), np.bool_))
-    x = np.full((1, 33), 9.0, np.float32)
-    wanted = np.abs(layer.input_scales[0]) * layer.weights_scales[:, 0] * 33
-    np.testing.assert_allclose(layer.native(x)[0], wanted, rtol=1e-6)
+    layer = replace(random_layer(33, 2, 1, 2), signs=np.ones((2, 2, 33), np.bool_))
+    x = np.full((9, 33), 9.0, np.float32)
+    wanted = np.abs(layer.input_scales[0]) * layer.weights_scales.sum(1) * 33
+    np.testing.assert_allclose(layer.native(x), np.tile(wanted, (9, 1)), rtol=1e-6)
 
 
 def test_padding_bits_that_a_file_left_set_do_not_count() -> None:
