@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from luciole.compiler import Compiled, CompileOptions, Program, compile_model
-from luciole.compiler.host import build_library
+from luciole.compiler.host import entry_text, library_of
 from luciole.ir import Array, Model, Value
 from luciole.kernels.core import evaluation
 
@@ -35,9 +36,19 @@ def program_of(
     return compile_model(model, CompileOptions(name, input, output, (), "", target, arena))
 
 
-def built(program: Program, folder: Path, name: str = "net.so") -> Compiled:
-    """Any warning is an error here."""
-    build_library(program, folder / name, QUICK)
+_LIBRARIES: dict[bytes, bytes] = {}
+"""Libraries by the hash of programs and flags."""
+
+
+def built(
+    program: Program, folder: Path, name: str = "net.so", flags: Sequence[str] = QUICK
+) -> Compiled:
+    """Compile a program for this machine, equal ones once; any warning is an error here."""
+    texts = [*flags, *program.files.values(), entry_text(program)]
+    key = hashlib.sha256("\0".join(texts).encode()).digest()
+    if key not in _LIBRARIES:
+        _LIBRARIES[key] = library_of(program, flags)
+    (folder / name).write_bytes(_LIBRARIES[key])
     return Compiled(folder / name)
 
 

@@ -151,11 +151,21 @@ def _built(
         f"-I{HERE}",
     ]
     flags += ["-ffunction-sections", "-fdata-sections", f"-DTICK_PICOSECONDS={board.picoseconds}"]
-    files = [HERE / "board.c", HERE / tools.start, folder / "main.c", folder / f"{name}.c"]
+    files = [_object(HERE / file, tools, tuple(flags)) for file in ("board.c", tools.start)]
+    files += [folder / "main.c", folder / f"{name}.c"]
     link = [f"-L{HERE}", f"-T{HERE / board.memory}.ld"] if board.memory else []
     words = [f"{tools.prefix}gcc", *flags, *map(str, files), *link, "-lgcc", "-o", str(elf)]
     subprocess.run(words, check=True, capture_output=True)
     return elf
+
+
+@cache
+def _object(source: Path, tools: Toolchain, flags: tuple[str, ...]) -> Path:
+    """Compile a file that all programs have, once for those of the same flags."""
+    made = Path(tempfile.mkdtemp(dir=_folder())) / f"{source.stem}.o"
+    words = [f"{tools.prefix}gcc", *flags, "-c", str(source), "-o", str(made)]
+    subprocess.run(words, check=True, capture_output=True)
+    return made
 
 
 def _sizes(elf: Path, board: Board) -> tuple[int, int, int]:
@@ -187,12 +197,19 @@ def _run_linux(elf: Path, board: Board) -> str:
 
 @cache
 def _plugin() -> Path:
-    """Compile the plugin once for all programs; its folder goes with the process."""
+    """Compile the plugin once for all programs."""
+    made = _folder() / "counts.so"
+    words = ["cc", "-O2", "-shared", "-fPIC", str(HERE / "counts.c"), "-o", str(made)]
+    subprocess.run(words, check=True, capture_output=True)
+    return made
+
+
+@cache
+def _folder() -> Path:
+    """Make a folder that goes with the process."""
     folder = Path(tempfile.mkdtemp())
     atexit.register(shutil.rmtree, folder)
-    words = ["cc", "-O2", "-shared", "-fPIC", str(HERE / "counts.c"), "-o"]
-    subprocess.run([*words, str(folder / "counts.so")], check=True, capture_output=True)
-    return folder / "counts.so"
+    return folder
 
 
 def _counted(elf: Path) -> int:
