@@ -18,14 +18,15 @@ Change = Callable[[Graph, Value], None]
 """What is done to a model, and to a tensor of it."""
 
 
-def enlarged(rng: Rng, model: Model, elements: int) -> Iterator[Model]:
+def enlarged(rng: Rng, model: Model, elements: int, last_first: bool) -> Iterator[Model]:
     """Make sound models in which some tensor has about so many elements: one axis of what an
     operator is given is longer, alone or with everything that has its extent, or one of the numbers
-    that say something about extents is larger.
+    that say something about extents is larger. Axes are taken in their order, or the last first.
     """
     for number, value in enumerate(model.graph.values):
         if value.producer is None and value.dtype in NUMPY:
-            for change in (*_stretches(rng, value, elements), *_numbers(value, elements)):
+            stretches = _stretches(rng, value, elements, last_first)
+            for change in (*stretches, *_numbers(value, elements)):
                 larger = model.clone()
                 if _is_done(change, larger.graph, number) and _is_sound(larger, elements):
                     yield larger
@@ -39,8 +40,9 @@ def _is_done(change: Change, graph: Graph, number: int) -> bool:
     return True
 
 
-def _stretches(rng: Rng, value: Value, elements: int) -> Iterator[Change]:
-    for axis, extent in enumerate(value.dims):
+def _stretches(rng: Rng, value: Value, elements: int, last_first: bool) -> Iterator[Change]:
+    for axis in sorted(range(len(value.dims)), reverse=last_first):
+        extent = value.dims[axis]
         long = elements // max(prod(value.dims) // max(extent, 1), 1)
         yield partial(_stretch_all, rng, extent, long)
         yield partial(_stretch_one, rng, (*value.dims[:axis], long, *value.dims[axis + 1 :]))

@@ -5,7 +5,8 @@
 The variable has the C library give back at once what is freed: gaps between arrays do not count.
 Prints a line of JSON for every kernel, or for those of the operators named: its name, whether it is
 compiled, and its peaks. Without names, compiled kernels that the same code builds for several
-operators are measured once. With HUNGRY among the names kernels take more than they should, to see
+operators are measured once, of those that tests.guard runs: their models are made of its, so that
+one compiles for both. With HUNGRY among the names kernels take more than they should, to see
 that it is found.
 """
 
@@ -36,6 +37,7 @@ from tests.fuzz.large import enlarged
 from tests.fuzz.models import STORED, Rng, alone, contents
 from tests.fuzz.rare import examples
 from tests.fuzz.shapes import Sizes
+from tests.guard import cases
 
 ELEMENTS = 1 << 18
 """Of the largest operand, roughly."""
@@ -51,6 +53,9 @@ MODELS = 1
 
 RUNS = 4
 """Of a model that seems to take much."""
+
+GUARDED = 1
+"""Seed of the models of tests.guard whose kernels it compiles, too."""
 
 SECONDS = 10.0
 """For a model and a NumPy kernel; those that go through pairs take too long for some."""
@@ -115,6 +120,12 @@ class Kernel:
     def signature(self) -> contract.Signature:
         """Element types of its operands."""
         return self.keys[0][1] if isinstance(self.keys[0], tuple) else ()
+
+    @property
+    def guarded(self) -> list[int]:
+        """Places of its kinds among those that tests.guard runs."""
+        same = enumerate(cases.different()) if self.is_native else ()
+        return [place for place, kind in same if kind in self.keys]
 
     @property
     def code(self) -> object:
@@ -208,7 +219,9 @@ def _large(kernel: Kernel) -> Iterator[tuple[Rng, Model]]:
     for seed in range(FEW_SEEDS if kernel.cls.__name__ in UNMEASURED else SEEDS):
         rng = np.random.default_rng([seed, int(kernel.cls.code) & 0xFFFF])
         for model in _small(kernel, rng, seed):
-            for larger in islice(enlarged(rng, model, ELEMENTS), 2 * MODELS):
+            # NumPy computes a long last axis at once, a long first one may be so many steps
+            longer = enlarged(rng, model, ELEMENTS, last_first=not kernel.is_native)
+            for larger in islice(longer, 2 * MODELS):
                 yield rng, larger
 
 
@@ -218,6 +231,8 @@ def _small(kernel: Kernel, rng: Rng, seed: int) -> list[Model]:
         rare = examples(kernel.cls, next(iter(signature), TensorType.FLOAT32))
         if rare:
             return rare
+        if kernel.guarded:
+            return [cases.make(GUARDED, cases.PER_MODEL * n).model for n in kernel.guarded[:1]]
     model, is_sound = alone(kernel.cls, signature, Sizes(rng))
     return [model] if is_sound else []
 
@@ -290,7 +305,8 @@ def main() -> None:
     wanted = sys.argv[1:]
     built: set[object] = set()
     use(_Touched())
-    for kernel in reversed(kernels()):  # tests.guard, beside it, comes from the other end
+    backwards = reversed(kernels())  # tests.guard, beside it, comes from the other end
+    for kernel in sorted(backwards, key=lambda kernel: not kernel.guarded):
         name = kernel.cls.__name__
         if name not in wanted if wanted else kernel.is_native and kernel.code in built:
             continue

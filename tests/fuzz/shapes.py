@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from luciole.ir import Op
+from luciole.ir.ops.mediapipe import StructPadding
 from luciole.schema.enums import (
     ActivationFunctionType,
     FullyConnectedOptionsWeightsFormat,
@@ -101,6 +102,19 @@ def _transpose_conv(s: Sizes) -> Hints:
     sizes = np.array([n, *extents, o])
     filter = (o, s.upto(3), s.upto(3), c)
     return {"input_sizes": sizes, "filter": filter, "out_backprop": image, "bias": (o,), **hints}
+
+
+def _transpose_bias(s: Sizes) -> Hints:
+    c, o = s.extent(5), s.extent(5)
+    filter = (o, s.upto(3), s.upto(3), c)
+    return {
+        "input": s.image(c),
+        "filter": filter,
+        "bias": (o,),
+        "padding": StructPadding(s.upto(2)),
+        "stride_width": s.upto(3),
+        "stride_height": s.upto(3),
+    }
 
 
 def _fully_connected(s: Sizes) -> Hints:
@@ -258,6 +272,7 @@ _HINTS: dict[str, Callable[[Sizes], Hints]] = {
     "Conv2D": _conv_2d,
     "DepthwiseConv2D": _depthwise,
     "TransposeConv": _transpose_conv,
+    "Convolution2DTransposeBias": _transpose_bias,
     "FullyConnected": _fully_connected,
     "BatchMatMul": _batch_matmul,
     "AveragePool2D": _pool,
