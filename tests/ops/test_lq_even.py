@@ -5,7 +5,6 @@ integers, so results are the formula's but for the rounding of two products and 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -93,7 +92,7 @@ def test_windows_give_what_the_formula_gives(
     """The offset of inputs counts where taps lie inside of the image alone."""
     layer = even_conv(kernel, 5, 18, (3, 3), padding=padding, strides=strides, dilations=dilations)
     layer = replace(layer, input_offset=offset)
-    x = random_input((2, 9, 8, 5))
+    x = random_input((2, 7, 9, 5))
     check(layer.native(x), lq_conv_support.oracle(layer, x))
 
 
@@ -114,13 +113,13 @@ def test_numbers_that_are_not_finite_have_levels(value: float) -> None:
 def test_a_number_on_a_threshold_has_the_level_below() -> None:
     layer = replace(even_dense(7, 9, 3, 3), input_offset=0.0)
     layer = replace(layer, input_scales=np.array([0.25, 0.5, 1.0], np.float32))
-    x = np.array([[-1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5]] * 4, np.float32)
+    x = np.array([[-1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5]] * 5, np.float32)
     check(layer.native(x), lq_support.oracle(layer, x))
 
 
 @pytest.mark.parametrize("activation", [Act.RELU, Act.RELU6, Act.TANH])
 def test_activations(activation: Act) -> None:
-    layer, x = replace(even_dense(33, 40, 3, 3), activation=activation), random_input((5, 33))
+    layer, x = replace(even_dense(33, 21, 3, 3), activation=activation), random_input((5, 33))
     np.testing.assert_allclose(layer.native(x), lq_support.oracle(layer, x), rtol=0, atol=2e-6)
 
 
@@ -159,7 +158,7 @@ def test_parts_for_threads_do_together_what_one_does(
 ) -> None:
     monkeypatch.setattr(sequence, "LEAST_CYCLES", 1)
     monkeypatch.setattr(sequence, "LEAST_BEHIND_ONE", 1)
-    x = random_input((20, 70))
+    x = random_input((18, 70))
     check_parts(even_dense(70, 40, 3, 3).model(x), x, threads)
     images = random_input((1, 9, 8, 20))
     check_parts(even_conv((3, 3), 20, 18, (3, 3)).model(images), images, threads)
@@ -173,25 +172,3 @@ def test_layers_of_few_pairs_of_bits_are_counted(monkeypatch: pytest.MonkeyPatch
     assert not even_layer.pays(4, 64)
     assert even_layer.pays(9, 64)
     assert even_layer.pays(1, 3)
-
-
-def results() -> Array:
-    """Of a dense layer and of a convolution, by bytes."""
-    dense, conv = even_dense(300, 40, 3, 4), even_conv((3, 3), 20, 18, (4, 3))
-    assert even_layer.pays(4 * 3, 20)
-    parts = dense.native(random_input((9, 300))), conv.native(random_input((1, 5, 4, 20)))
-    return np.concatenate([part.ravel() for part in parts])
-
-
-PROGRAM = """
-import sys
-import numpy as np
-from tests.ops.test_lq_even import results
-np.save(sys.argv[1], results())
-"""
-
-
-@pytest.mark.parametrize("processor", ["x86-64", "x86-64-v3"])
-def test_other_processors_give_the_same_bits(processor: str, tmp_path: Path) -> None:
-    y, _ = lq_support.computed_on(processor, PROGRAM, tmp_path)
-    np.testing.assert_array_equal(y, results())

@@ -1,9 +1,8 @@
-"""The compiled ways of LQ_FULLY_CONNECTED: row by row, level by level, and on other processors."""
+"""The compiled ways of LQ_FULLY_CONNECTED: row by row and level by level."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,8 +10,6 @@ import pytest
 from luciole.ir import Array
 from luciole.kernels.layers.levels import counting, level_sums
 from luciole.schema.enums import ActivationFunctionType as Act
-from tests import lq_conv_support, lq_support
-from tests.lq_conv_support import random_conv
 from tests.lq_support import Layer, check_parts, oracle, random_input, random_layer, with_offsets
 
 
@@ -76,40 +73,6 @@ def test_large_layers_take_either_way_by_the_inputs_at_hand() -> None:
     check(layer, few)
     check(layer, mixed[:1])
     check(layer, few[:1])
-
-
-def results_of_every_way() -> Array:
-    """Of layers of few and of many input bits, on one row for each way of counting, and of a
-    convolution.
-    """
-    conv = lq_conv_support.with_offsets(random_conv((3, 3), 37, 40, 3, 3))
-    results = [conv.native(random_input((1, 5, 4, 37))).ravel()]
-    for outputs, kx, kw in ((300, 2, 2), (10, 6, 1)):
-        layer = replace(with_offsets(random_layer(300, outputs, kx, kw)), activation=Act.TANH)
-        x = random_input((2, 300))
-        x[0, :250] = -9
-        results.append(layer.native(x).ravel())
-    return np.concatenate(results)
-
-
-PROGRAM = """
-import sys
-import numpy as np
-from luciole.kernels.jit.vector import bit_lookups, bitsliced
-from tests.ops.test_lq_fully_connected_kernels import results_of_every_way
-np.save(sys.argv[1], results_of_every_way())
-print(bitsliced.WIDE, bit_lookups.LOOKS_UP)
-"""
-
-
-@pytest.mark.parametrize("processor", ["x86-64", "x86-64-v3"])
-def test_other_processors_give_the_same(processor: str, tmp_path: Path) -> None:
-    """Without AVX-512 rows have 256 bits, bits are looked up with AVX2 and counted in bytes without
-    it, and SSE2 has no fused multiply-add: rounding differs.
-    """
-    y, printed = lq_support.computed_on(processor, PROGRAM, tmp_path)
-    assert printed.split() == ["False", str(processor != "x86-64")]
-    np.testing.assert_allclose(y, results_of_every_way(), rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("rows", [1, 40])
