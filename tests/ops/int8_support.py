@@ -104,24 +104,26 @@ def convolution(
 
 
 SAMPLES: list[tuple[type[Op], tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
-    (Conv2D, (1, 5, 6, 3), (4, 3, 3, 3), convolution()),
-    (Conv2D, (2, 9, 7, 4), (18, 3, 2, 4), convolution((2, 2), padding=Padding.VALID)),
+    (Conv2D, (1, 6, 5, 3), (4, 3, 3, 3), convolution()),
+    (Conv2D, (2, 9, 7, 4), (34, 3, 2, 4), convolution((2, 2), padding=Padding.VALID)),
     (Conv2D, (1, 12, 10, 6), (35, 3, 3, 6), convolution((1, 2), (2, 1))),
-    (Conv2D, (1, 7, 5, 64), (33, 1, 1, 64), convolution()),
-    (Conv2D, (1, 6, 6, 8), (12, 3, 3, 2), convolution()),
+    (Conv2D, (1, 6, 6, 64), (33, 1, 1, 64), convolution()),
+    (Conv2D, (1, 5, 6, 8), (12, 3, 3, 2), convolution()),
     (Conv2D, (1, 49, 10, 1), (64, 10, 4, 1), convolution((2, 2))),
     (Conv2D, (1, 3, 3, 5), (7, 5, 5, 5), convolution((3, 3))),
-    (Conv2D, (1, 6, 5, 16), (16, 1, 1, 16), convolution((2, 2))),
+    (Conv2D, (1, 10, 4, 16), (16, 1, 1, 16), convolution((2, 2))),
     (DepthwiseConv2D, (1, 7, 5, 64), (1, 3, 3, 64), convolution()),
     (DepthwiseConv2D, (2, 8, 9, 8), (1, 3, 3, 8), convolution((2, 2))),
     (DepthwiseConv2D, (1, 6, 6, 37), (1, 3, 3, 37), convolution((1, 1), (2, 2))),
     (DepthwiseConv2D, (1, 9, 6, 4), (1, 5, 3, 12), convolution(padding=Padding.VALID)),
     (DepthwiseConv2D, (1, 12, 5, 1), (1, 4, 2, 8), convolution((2, 1))),
-    (DepthwiseConv2D, (1, 3, 3, 256), (1, 3, 3, 256), convolution()),
+    (DepthwiseConv2D, (1, 4, 2, 256), (1, 3, 3, 256), convolution()),
     (FullyConnected, (1, 64), (12, 64), {}),
     (FullyConnected, (3, 640), (128, 640), {}),
     (FullyConnected, (2, 3, 7), (5, 7), {"keep_num_dims": True}),
-    (FullyConnected, (5, 8), (33, 8), {}),
+    (FullyConnected, (4, 8), (61, 8), {}),
     (FullyConnected, (1, 1), (1, 1), {}),
 ]
-"""Operator, shapes of input and weights, attributes."""
+"""Operator, shapes of input and weights, attributes. Tiles of pixels and outputs, for which kernels
+are compiled, are few: of 10 pixels by 16 outputs, of 6 by 48 or 64, and of single pixels.
+"""

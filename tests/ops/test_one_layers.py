@@ -77,7 +77,7 @@ def looped(x: Array, filter: Array, bias: Array, points: list[int], factors: lis
 
 def operands(dtype: type) -> tuple[Array, Array, Array, list[Affine], Affine]:
     grids = BYTES if dtype is np.uint8 else SHORTS
-    x, wide = codes(dtype, 2, 6, 6, 3), np.int32 if dtype is np.uint8 else np.int64
+    x, wide = codes(dtype, 2, 7, 6, 3), np.int32 if dtype is np.uint8 else np.int64
     filter = codes(dtype, OUTPUTS, 3, 3, 3, least=None if dtype is np.uint8 else -32767)
     bias = RNG.integers(-5000, 5000, OUTPUTS).astype(wide)
     points = codes(np.uint8, OUTPUTS).tolist() if dtype is np.uint8 else [0] * OUTPUTS
@@ -113,7 +113,7 @@ def test_convolutions_are_those_of_luci_interpreter(dtype: type) -> None:
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16])
 def test_a_depthwise_layer_is_a_convolution_of_each_channel(dtype: type) -> None:
     _, filter, bias, given, result = operands(dtype)
-    channels = codes(dtype, 2, 6, 6, OUTPUTS)
+    channels = codes(dtype, 2, 7, 6, OUTPUTS)
     of_each = np.ascontiguousarray(np.moveaxis(filter[..., :1], 0, -1)[:, :, 0])[None]
     scale, points, *_ = given[1]
     own = [given[0], Affine(scale, points, 3), given[2]]
@@ -133,7 +133,7 @@ def test_a_depthwise_layer_is_a_convolution_of_each_channel(dtype: type) -> None
         np.testing.assert_array_equal(y[..., o], one[..., 0])
 
 
-SHAPES = [(3, 2, 3), (16, 8, 1), (37, 5, 3), (64, 64, 1), (20, 3, 5)]
+SHAPES = [(3, 2, 3), (16, 8, 1), (37, 5, 3), (64, 64, 1), (35, 3, 5)]
 
 
 @pytest.mark.parametrize(("outputs", "depth", "size"), SHAPES)
@@ -142,26 +142,26 @@ def test_compiled_layers_give_the_same(dtype: type, outputs: int, depth: int, si
     is_byte = dtype is np.uint8
     grids, least = (BYTES, None) if is_byte else (SHORTS, -32767)
     points = codes(np.uint8, outputs).tolist() if is_byte else [0] * outputs
-    scale, x = scales(outputs, 0.01 if is_byte else 1e-5), codes(dtype, 2, 9, 9, depth)
+    scale, x = scales(outputs, 0.01 if is_byte else 1e-5), codes(dtype, 2, 5, 6, depth)
     bias = RNG.integers(-5000, 5000, outputs).astype(np.int32 if is_byte else np.int64)
     given = [grids["input"], Affine(scale, points), Affine(1.0)]
     attributes: dict[str, Any] = {"affine": given, "results": [grids["result"]]}
     filter = codes(dtype, outputs, size, size, depth, least=least)
     check_compiled(Conv2D, [x, filter, bias], (1, 2), **attributes, **STEP)
-    weights = codes(dtype, outputs, 81 * depth, least=least)
-    check_compiled(FullyConnected, [x.reshape(2, -1), weights, bias], (1, 2), **attributes)
+    weights = codes(dtype, outputs, 15 * depth, least=least)
+    check_compiled(FullyConnected, [x.reshape(4, -1), weights, bias], (1, 2), **attributes)
 
 
 def test_a_transposed_convolution_takes_zero_points_by_channel() -> None:
     x, filter, bias, given, result = operands(np.uint8)
-    sizes = np.array([2, 6, 6, OUTPUTS], np.int32)
+    sizes = np.array([2, 7, 6, OUTPUTS], np.int32)
     own: list[Affine | None] = [None, given[1], given[0], given[2]]
     whole = {"affine": own, "results": [result], **STEP}
     (y,) = run_reference(TransposeConv, [sizes, filter, x, bias], (0, 1, 3), **whole)
     for o in range(OUTPUTS):
         scale, point = given[1].scale[o], given[1].zero_point[o]  # type: ignore[index]
         own = [None, Affine([scale], [point]), given[0], given[2]]
-        alone = [np.array([2, 6, 6, 1], np.int32), filter[o : o + 1], x, bias[o : o + 1]]
+        alone = [np.array([2, 7, 6, 1], np.int32), filter[o : o + 1], x, bias[o : o + 1]]
         (one,) = run_reference(
             TransposeConv, alone, (0, 1, 3), affine=own, results=[result], **STEP
         )
@@ -181,7 +181,7 @@ def test_zero_points_of_other_weights_stay_refused(cls: type[Op]) -> None:
     x, filter, bias, given, _ = operands(np.uint8)
     signed = [(a.astype(np.int16) - 128).astype(np.int8) for a in (x, filter)]
     if cls is FullyConnected:
-        signed = [signed[0].reshape(12, 18), signed[1].reshape(OUTPUTS, 27)[:, :18].copy()]
+        signed = [signed[0].reshape(14, 18), signed[1].reshape(OUTPUTS, 27)[:, :18].copy()]
     grids = [Affine(0.02, 0), Affine(given[1].scale, [1] * OUTPUTS), given[2]]
     attributes = STEP if cls is Conv2D else {}
     with pytest.raises(LucioleError, match=r"zero points \[1\]; 0 is needed"):
