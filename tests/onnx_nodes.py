@@ -186,7 +186,7 @@ def constants(model: Any, feeds: dict[str, Any]) -> set[str]:
     return found & set(feeds)
 
 
-def outcome(case: Any, *, as_files: bool = True) -> Outcome:
+def outcome(case: Any, *, as_files: bool = True, compiled: bool = True) -> Outcome:
     """Import and run one test, and compare what it gives."""
     model = case.model
     operators = tuple(sorted({_called(node) for node in model.graph.node}))
@@ -197,7 +197,7 @@ def outcome(case: Any, *, as_files: bool = True) -> Outcome:
     feeds = dict(zip(names, map(_array, inputs), strict=False))
     fixed = constants(model, feeds) if as_files else set()
     try:
-        got = answers(model, feeds, fixed)
+        got = answers(model, feeds, fixed, compiled=compiled)
     except UnsupportedError as error:
         return Outcome(case.name, operators, REFUSED, "; ".join(error.missing))
     except LucioleError as error:
@@ -216,12 +216,14 @@ def _inverse(parts: Array) -> Array:
     return np.stack([found.real, found.imag], -1).astype(parts.dtype)
 
 
-def answers(model: Any, feeds: dict[str, Any], fixed: set[str]) -> dict[str, Array]:
+def answers(
+    model: Any, feeds: dict[str, Any], fixed: set[str], *, compiled: bool = True
+) -> dict[str, Array]:
     """Import a model, ``fixed`` inputs as constants, and run it; results by their names."""
     arrays = {n: np.asarray(a) for n, a in feeds.items() if isinstance(a, np.ndarray | np.generic)}
     imported = from_proto(model, {n: arrays[n] for n in fixed if n in arrays})
     given = {name: a for name, a in arrays.items() if name not in fixed}
-    return dict(luciole.Interpreter(imported).run(given))
+    return dict(luciole.Interpreter(imported, compiled=compiled).run(given))
 
 
 def _array(given: Any) -> Any:
