@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ PER_MODEL = 16
 CONSTANTS_LIMIT = 16 << 20
 """Bytes that constants of a small file may take."""
 _GOLDEN = Path(__file__).parents[2] / "golden" / "onnx"
+_PYTORCH = "pytorch"
 _MODULES = (
     "averagepool", "attention", "batch_normalization", "bitshift", "cast", "clip", "compress",
     "concat", "constantofshape", "conv", "convtranspose", "cumsum", "dequantizelinear", "einsum",
@@ -35,12 +37,15 @@ _SMALL = (0, 1, 2, 3, 5, 64, 1000)
 _NAMES = ("", "x", "y", "\n", "\u202e", "a" * 3000)
 
 
-def _bases() -> tuple[bytes, ...]:
-    """Files of PyTorch, and ONNX's own of single nodes, their inputs as they are and constant."""
+@cache
+def _bases(module: str) -> tuple[bytes, ...]:
+    """Files of PyTorch, or a module's of ONNX's nodes, their inputs as they are and constant."""
     from onnx import ModelProto, numpy_helper
 
-    found = [path.read_bytes() for path in sorted(_GOLDEN.glob("*.onnx"))]
-    for case in some_cases(*_MODULES):
+    if module == _PYTORCH:
+        return tuple(path.read_bytes() for path in sorted(_GOLDEN.glob("*.onnx")))
+    made, found = len(some_cases()), list[bytes]()
+    for case in some_cases(module)[made:]:
         found.append(case.model.SerializeToString())
         fixed, arrays = ModelProto(), case.data_sets[0][0]
         fixed.CopyFrom(case.model)
@@ -51,14 +56,11 @@ def _bases() -> tuple[bytes, ...]:
     return tuple(found)
 
 
-BASES = _bases()
-"""Made when a worker begins, before the first case's time runs."""
-
-
 def make(seed: int, number: int) -> DataCase:
     """The case of that number."""
     rng = np.random.default_rng([seed, 14, number])
-    base = choose(np.random.default_rng([seed, 13, number // PER_MODEL]), BASES)
+    of_block = np.random.default_rng([seed, 13, number // PER_MODEL])
+    base = choose(of_block, _bases(choose(of_block, (_PYTORCH, *_MODULES))))
     if rng.random() < 0.25:
         return DataCase(number, damaged_bytes(rng, base), "damaged bytes")
     from onnx import ModelProto
