@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -17,19 +18,27 @@ from luciole.tools.data import write_hdf5
 from tests.networks import network, random
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working folder, with a model, calibration data, labelled data and a config."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="session")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a model, calibration data, labelled data and a config, to be copied."""
+    made = tmp_path_factory.mktemp("files")
     x = random(50, 60, 20)
     model = network()
-    luciole.save(model, "model.circle")
-    write_hdf5("train.hdf5", {"x": x})
-    np.save("train.npy", x)
+    luciole.save(model, made / "model.circle")
+    write_hdf5(str(made / "train.hdf5"), {"x": x})
+    np.save(made / "train.npy", x)
     answers = luciole.Interpreter(model).run(x)["fc2"].argmax(1)
     answers[:15] = (answers[:15] + 1) % 4
-    np.savez("test.npz", x_test=x, y_test=answers)
-    Path("config.json").write_text(json.dumps({"layers": [{"name": "fc2", "skip": True}]}))
+    np.savez(made / "test.npz", x_test=x, y_test=answers)
+    (made / "config.json").write_text(json.dumps({"layers": [{"name": "fc2", "skip": True}]}))
+    return made
+
+
+@pytest.fixture
+def folder(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder, with a copy of these files."""
+    shutil.copytree(files, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 

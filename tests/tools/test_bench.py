@@ -99,7 +99,7 @@ def test_accuracy_needs_labelled_data_and_is_that_of_eval(capsys: Capture, folde
     assert found["top1"] == 0.75  # a quarter of the labels are wrong on purpose
     evaluated = call(capsys, "eval", "larger.circle", "--data", "test.npz", "--json")
     assert found["peers"][0]["top1"] == json.loads(evaluated.out)["top1"]
-    assert report(capsys, "model.circle", "--data", "train.hdf5")["top1"] is None
+    assert report(capsys, "model.circle", "--data", "train.npy")["top1"] is None
 
 
 def test_records_fill_a_batch(capsys: Capture, folder: Path) -> None:

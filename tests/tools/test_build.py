@@ -22,13 +22,13 @@ output = "net.tflite"
 optimize = "net.tflite"
 output = "opt.tflite"
 preset = "o1"
-verify = "train.hdf5"
+verify = "train.npy"
 
 [[step]]
 quantize = "opt.tflite"
 output = "int8.tflite"
 scheme = "int8"
-data = "train.hdf5"
+data = "train.npy"
 save_ranges = "ranges.json"
 tune = false
 
@@ -70,7 +70,7 @@ generate_profile_data=False
 [one-quantize]
 input_path=model.opt.circle
 output_path=model.q8.circle
-input_data=train.hdf5
+input_data=train.npy
 input_data_format=
 granularity=layer
 
@@ -108,7 +108,7 @@ def test_a_dry_run_prints_commands_and_writes_nothing(capsys: Capture, job: Path
     before = left_behind(job.parent)
     lines = call(capsys, "build", "job.toml", "--dry-run").out.splitlines()
     assert lines[0] == "luciole import model.circle --output net.tflite"
-    assert lines[2].endswith("--scheme int8 --data train.hdf5 --save-ranges ranges.json")
+    assert lines[2].endswith("--scheme int8 --data train.npy --save-ranges ranges.json")
     assert len(lines) == 5
     assert json.loads(call(capsys, "build", "job.toml", "--dry-run", "--json").out)["steps"][3] == [
         *("eval", "int8.tflite", "--data", "test.npz:x_test", "--labels", "y_test")
@@ -185,12 +185,12 @@ def test_options_that_repeat_and_schemes_with_options_of_their_own(
         '[[step]]\nquantize = "model.circle"\noutput = "a.circle"\nscheme = "minifloat"\n'
         'exponent = 4\nmantissa = 3\n[[step]]\nrun = "a.circle"\no = "y.npz"\n'
         'data = "random:2"\noutput = ["fc1", "fc2"]\n[[step]]\n'
-        'diff = ["model.circle", "a.circle"]\ndata = "train.hdf5"\nlimit = 5\n'
+        'diff = ["model.circle", "a.circle"]\ndata = "train.npy"\nlimit = 5\n'
     )
     lines = call(capsys, "build", "job.toml", "--dry-run").out.splitlines()
     assert "--scheme minifloat --exponent 4 --mantissa 3" in lines[0]
     assert lines[1].endswith("-o y.npz --data random:2 --output fc1 --output fc2")
-    assert lines[2] == "luciole diff model.circle a.circle --data train.hdf5 --limit 5"
+    assert lines[2] == "luciole diff model.circle a.circle --data train.npy --limit 5"
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from tests.networks import network, random
 from tests.tools.running import call, left_behind
 
 Capture = pytest.CaptureFixture[str]
-ARGV = ("diff", "model.circle", "small.circle", "--data", "train.hdf5")
+ARGV = ("diff", "model.circle", "small.circle", "--data", "train.npy")
 
 
 @pytest.fixture

@@ -50,21 +50,21 @@ def test_text_has_the_same_figures(capsys: Capture, folder: Path) -> None:
 
 
 def test_without_labels_there_is_no_accuracy(capsys: Capture, folder: Path) -> None:
-    outcome = call(capsys, "eval", "model.circle", "--data", "train.hdf5", "--json")
+    outcome = call(capsys, "eval", "model.circle", "--data", "train.npy", "--json")
     figures = json.loads(outcome.out)
     assert (figures["records"], figures["top1"], figures["agreement"]) == (60, None, None)
-    outcome = call(capsys, "eval", "model.circle", "--data", "train.hdf5")
+    outcome = call(capsys, "eval", "model.circle", "--data", "train.npy")
     assert "top-1" not in outcome.out
     assert outcome.err.splitlines()[1].startswith("note: the data has no labels")
     assert "note" not in call(capsys, "eval", "model.circle", "--data", "test.npz").err
-    argv = ["eval", "model.circle", "--data", "train.hdf5", "--against", "model.circle"]
+    argv = ["eval", "model.circle", "--data", "train.npy", "--against", "model.circle"]
     assert "note" not in call(capsys, *argv).err
 
 
 def test_labels_may_be_in_a_file_of_their_own(capsys: Capture, folder: Path) -> None:
     with np.load("test.npz") as data:
         np.save("labels.npy", data["y_test"])
-    argv = ["eval", "model.circle", "--data", "train.hdf5", "--labels", "labels.npy", "--json"]
+    argv = ["eval", "model.circle", "--data", "train.npy", "--labels", "labels.npy", "--json"]
     assert json.loads(call(capsys, *argv).out)["top1"] == 0.75
 
 
@@ -146,7 +146,7 @@ def test_eval_refuses_another_model_with_other_inputs(capsys: Capture, folder: P
 
 def test_eval_refuses_labels_of_another_shape(capsys: Capture, folder: Path) -> None:
     np.save("labels.npy", np.zeros((60, 2)))
-    argv = ["eval", "model.circle", "--data", "train.hdf5", "--labels", "labels.npy"]
+    argv = ["eval", "model.circle", "--data", "train.npy", "--labels", "labels.npy"]
     assert "the labels have shape [60, 2], the answers [60]" in call(capsys, *argv).error(2)
     np.save("labels.npy", np.zeros(59))
     assert "60 records need 60 labels" in call(capsys, *argv).error(1)
@@ -155,9 +155,9 @@ def test_eval_refuses_labels_of_another_shape(capsys: Capture, folder: Path) -> 
 def test_eval_refuses_operators_without_kernel(
     capsys: Capture, folder: Path, unsupported: Path
 ) -> None:
-    text = call(capsys, "eval", unsupported, "--data", "train.hdf5").error(3)
+    text = call(capsys, "eval", unsupported, "--data", "train.npy").error(3)
     assert text.startswith("cannot run CUSTOM(Mystery) (2x): ")
-    argv = ["eval", "model.circle", "--data", "train.hdf5", "--against", str(unsupported)]
+    argv = ["eval", "model.circle", "--data", "train.npy", "--against", str(unsupported)]
     call(capsys, *argv).error(3)
 
 

@@ -34,7 +34,7 @@ def test_json_counts_labels_against_answers(capsys: Capture, folder: Path) -> No
 
 
 def test_without_labels_json_has_no_confusion(capsys: Capture, folder: Path) -> None:
-    figures = json.loads(call(capsys, "eval", "model.circle", "--data", "train.hdf5", "--json").out)
+    figures = json.loads(call(capsys, "eval", "model.circle", "--data", "train.npy", "--json").out)
     assert (figures["confusion"], figures["classes"]) == (None, None)
 
 
@@ -74,7 +74,7 @@ def test_1000_classes_give_a_matrix() -> None:
 
 def test_too_many_classes_keep_the_other_figures(capsys: Capture, folder: Path) -> None:
     np.save("labels.npy", np.full(60, 1000))
-    argv = ("eval", "model.circle", "--data", "train.hdf5", "--labels", "labels.npy")
+    argv = ("eval", "model.circle", "--data", "train.npy", "--labels", "labels.npy")
     outcome = call(capsys, *argv, "--per-class")
     assert outcome.code == 0
     assert outcome.out.splitlines()[1] == "top-1      0.00 %"
@@ -84,5 +84,5 @@ def test_too_many_classes_keep_the_other_figures(capsys: Capture, folder: Path) 
 
 
 def test_per_class_refuses_data_without_labels(capsys: Capture, folder: Path) -> None:
-    outcome = call(capsys, "eval", "model.circle", "--data", "train.hdf5", "--per-class")
+    outcome = call(capsys, "eval", "model.circle", "--data", "train.npy", "--per-class")
     assert outcome.error(2).startswith("--per-class needs labels: the data has none")

@@ -29,7 +29,7 @@ def argv(**changes: str) -> list[str]:
     given = {
         "input_model": "model.circle",
         "output_model": "answer.circle",
-        "input_data": "train.hdf5",
+        "input_data": "train.npy",
     } | changes
     return [word for name, value in given.items() for word in (f"--{name}", value)]
 
@@ -95,7 +95,7 @@ def test_programs_refuse_a_model_that_is_cut_short(
     before = left_behind(folder)
     words = {
         "quantize": argv(input_model="short.circle"),
-        "eval": ["short.circle", "--data", "train.hdf5"],
+        "eval": ["short.circle", "--data", "train.npy"],
         "import": ["short.circle", "-o", "answer.circle"],
     }[program]
     text = call(capsys, program, *words).error(1)

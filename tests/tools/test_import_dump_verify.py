@@ -105,7 +105,7 @@ def test_running_refuses_what_verify_refuses(capsys: Capture, folder: Path) -> N
     damaged = network()
     damaged.graph.ops.reverse()
     Path("damaged.circle").write_bytes(to_bytes(damaged, check=False))
-    text = call(capsys, "eval", "damaged.circle", "--data", "train.hdf5").error(1)
+    text = call(capsys, "eval", "damaged.circle", "--data", "train.npy").error(1)
     assert text.startswith("damaged.circle: error [")
 
 

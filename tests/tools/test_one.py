@@ -256,13 +256,13 @@ def test_a_script_of_ones_runs(capsys: Capture, folder: Path) -> None:
     for name, words in (
         ("one-import-tflite", "--input_path net.tflite --output_path net.circle"),
         ("one-optimize", "--input_path net.circle --output_path net.opt.circle -O 1"),
-        ("one-quantize", "-i net.opt.circle -o net.q.circle -d train.hdf5 --output_type float32"),
+        ("one-quantize", "-i net.opt.circle -o net.q.circle -d train.npy --output_type float32"),
         ("circle-quantizer", "--fake_quantize net.q.circle net.fake.circle"),
     ):
         assert one(capsys, name, *words.split()).code == 0
     assert luciole.load("net.q.circle").graph.inputs[0].dtype == TensorType.UINT8
-    words = "--first_model net.circle --second_model net.fake.circle --first_input_data train.hdf5"
-    again = "--second_input_data train.hdf5 --print_mae --print_top1_match"
+    words = "--first_model net.circle --second_model net.fake.circle --first_input_data train.npy"
+    again = "--second_input_data train.npy --print_mae --print_top1_match"
     printed = one(capsys, "circle-eval-diff", *words.split(), *again.split()).out.splitlines()
     assert printed[0] == "Mean Absolute Error (MAE)"
     assert float(printed[1].removeprefix("MAE for fc2 is ")) < 0.05
@@ -272,9 +272,9 @@ def test_a_script_of_ones_runs(capsys: Capture, folder: Path) -> None:
 def test_the_steps_of_one_quantize_one_by_one(capsys: Capture, folder: Path) -> None:
     kind = "float32 uint8 channel"
     for name, words in (
-        ("one-quantize", "-i model.circle -o whole.circle -d train.hdf5 --granularity channel"),
+        ("one-quantize", "-i model.circle -o whole.circle -d train.npy --granularity channel"),
         ("circle-quantizer", f"--quantize_dequantize_weights {kind} model.circle w.circle"),
-        ("record-minmax", "--input_model w.circle --input_data train.hdf5 --output_model m.circle"),
+        ("record-minmax", "--input_model w.circle --input_data train.npy --output_model m.circle"),
         ("circle-quantizer", f"--quantize_with_minmax {kind} m.circle q.circle"),
     ):
         assert one(capsys, name, *words.split()).code == 0

@@ -21,9 +21,9 @@ from tests.tools.running import call, left_behind
 
 Capture = pytest.CaptureFixture[str]
 
-DIFF = ("diff", "model.circle", "model.circle", "--data", "train.hdf5", "--limit", "2")
+DIFF = ("diff", "model.circle", "model.circle", "--data", "train.npy", "--limit", "2")
 BENCH = ("bench", "model.circle", "--num-runs", "1", "--min-secs", "0", "--warmup-min-secs", "0")
-QUANTIZE = ("quantize", "--input_model", "model.circle", "--input_data", "train.hdf5")
+QUANTIZE = ("quantize", "--input_model", "model.circle", "--input_data", "train.npy")
 VIEW = ("view", "model.circle")
 OUTPUTS = {
     "net.circle": ("import", "model.circle", "-o"),

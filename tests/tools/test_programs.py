@@ -154,7 +154,7 @@ def test_options_are_taken_with_dashes_and_underscores(
         f"--output{sign}model",
         "answer_1.circle",
         f"--input{sign}data",
-        "train.hdf5",
+        "train.npy",
         f"--encode{sign}bits=1",
     ]
     assert call(capsys, *argv).code == 0
@@ -171,7 +171,7 @@ def test_python_m_luciole_is_luciole(capsys: Capture, folder: Path) -> None:
 def test_exit_codes_reach_the_shell(folder: Path, unsupported: Path) -> None:
     assert spawn("verify", "missing.circle").error(1) == "missing.circle: No such file or directory"
     assert "invalid choice: 'paint'" in spawn("paint").error(2)
-    text = spawn("eval", unsupported, "--data", "train.hdf5").error(3)
+    text = spawn("eval", unsupported, "--data", "train.npy").error(3)
     assert text.startswith("cannot run CUSTOM(Mystery) (2x)")
 
 

@@ -58,9 +58,9 @@ def test_what_is_written_can_be_read_as_data(capsys: Capture, folder: Path, exte
 
 
 def test_any_tensor_can_be_asked_for(capsys: Capture, folder: Path) -> None:
-    argv = ("run", "model.circle", "--data", "train.hdf5", "-o", "out.npz")
+    argv = ("run", "model.circle", "--data", "train.npy", "-o", "out.npz")
     assert call(capsys, *argv, "--output", "act1", "--output", "b").code == 0
-    written, x = np.load("out.npz"), load_data("train.hdf5", network().graph).records["x"]
+    written, x = np.load("out.npz"), load_data("train.npy", network().graph).records["x"]
     assert written.files == ["act1", "b"]
     interpreter = luciole.Interpreter("model.circle", keep_tensors=True)
     interpreter.run(x[:1])
