@@ -49,7 +49,7 @@ def test_unknown_extents_stay_unknown() -> None:
 @pytest.mark.parametrize("shape", [(0, 4, 4, 40), (1, 0, 4, 40), (1, 4, 0, 40)])
 def test_an_empty_image_gives_an_empty_result(shape: tuple[int, ...]) -> None:
     x = np.zeros(shape, np.float32)
-    y = Interpreter(random_conv((3, 2), 40, 7, 2, 3).model(x)).run(x)["y0"]
+    y = Interpreter(random_conv((3, 2), 40, 7, 3, 2).model(x)).run(x)["y0"]
     assert y.shape == (*shape[:3], 7)
 
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings("error")
 SIZES = [
     (1, 1, 1, 1, 1),
     (3, 5, 4, 6, 2),
-    (2, 33, 70, 17, 1),
+    (2, 33, 130, 17, 1),
     (1, 40, 130, 18, 2),
     (1, 16, 64, 40, 4),
 ]
@@ -95,7 +95,7 @@ def check_litert(model: Model, runs: list[list[Array]]) -> None:
 
 
 def test_sums_beyond_a_state_are_cut_off() -> None:
-    model = integer_svdf((2, 33, 70, 17, 1), (0.01, 1e-6))
+    model = integer_svdf((2, 33, 130, 17, 1), (0.01, 1e-6))
     runs = rows(model)
     check_compiled(model, runs)
     check_litert(model, runs)

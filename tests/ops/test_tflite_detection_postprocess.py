@@ -71,10 +71,11 @@ def test_detections_of_integers_are_those_of_litert(regular: bool) -> None:
     shapes = ((1, 30, 4), (1, 30, 6), (30, 4))
     given = [rng.integers(30, 256, s).astype(np.uint8) for s in shapes]
     assert check(given, [*INTEGERS], use_regular_nms=regular)
-    mixed = [given[0], operands(30)[1], given[2]]
-    assert check(mixed, [INTEGERS[0], None, INTEGERS[2]], use_regular_nms=regular)
-    mixed = [operands(30)[0], given[1], operands(30)[2]]
-    assert check(mixed, [None, INTEGERS[1], None], use_regular_nms=regular)
+    if regular:
+        mixed, affine = [given[0], operands(30)[1], given[2]], [INTEGERS[0], None, INTEGERS[2]]
+    else:
+        mixed, affine = [operands(30)[0], given[1], operands(30)[2]], [None, INTEGERS[1], None]
+    assert check(mixed, affine, use_regular_nms=regular)
 
 
 def test_a_box_may_have_more_numbers_and_no_score_be_enough() -> None:

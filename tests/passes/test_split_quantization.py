@@ -4,6 +4,7 @@ and come back as they were.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,12 @@ from tests.support import data_path
 FILES = ["resnet8_int8", "kws_int8", "ad01_int8", "vww_96_int8"]
 """Made by TFLite's converter."""
 SCHEMES = ["int8", "uint8", "w4a8", "int16x8", "dynamic"]
+
+
+@cache
+def of_scheme(scheme: str) -> Model:
+    """A network of a scheme, which nobody changes."""
+    return quantized(images(), scheme=scheme, rescale="none")
 
 
 def table(graph: Graph) -> list[tuple[Any, ...]]:
@@ -89,7 +96,7 @@ def test_files_of_the_converter_come_back(name: str) -> None:
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_networks_of_every_scheme_come_back(scheme: str) -> None:
-    check_back(quantized(images(), scheme=scheme, rescale="none"))
+    check_back(of_scheme(scheme))
 
 
 @pytest.mark.parametrize("end", ["int8", "uint8"])
@@ -107,7 +114,7 @@ def test_explicit_weights_are_that_form_already() -> None:
 @pytest.mark.parametrize("scheme", ["int8", "uint8", "w4a8", "int16x8"])
 def test_every_operator_is_within_a_step_of_its_integers(scheme: str) -> None:
     """Given the same integers: one after the other, differences add up."""
-    model = quantized(images(), scheme=scheme, rescale="none")
+    model = of_scheme(scheme)
     whole = Interpreter(model, keep_tensors=True)
     whole.run({"x": np.random.default_rng(7).normal(size=(1, 8, 8, 3)).astype(np.float32)})
     arrays = {v.name: whole.get_tensor(k) for k, v in enumerate(model.graph.values)}
@@ -171,8 +178,9 @@ def test_a_float_network_is_refused() -> None:
 def test_a_simulated_network_is_quantized_again() -> None:
     """Its weights are those of the integers; what stood between operators is taken out."""
     model, x = images(), np.random.default_rng(3).normal(size=(24, 8, 8, 3)).astype(np.float32)
-    first = luciole.quantize(model, x, scheme="int8", rescale="none")
-    again = luciole.quantize(simulate(first.model).model, x, scheme="int8", rescale="none")
+    choices: dict[str, Any] = {"scheme": "int8", "rescale": "none", "proof": False}
+    first = luciole.quantize(model, x, **choices)
+    again = luciole.quantize(simulate(first.model).model, x, **choices)
     assert any("were taken out" in warning for warning in again.report.warnings)
     assert not any(isinstance(op, Dequantize) for op in again.model.graph.ops[:-1])
     kinds, others = ([op.kind for op in r.model.graph.ops] for r in (first, again))
@@ -187,7 +195,7 @@ def test_litert_runs_a_simulated_network() -> None:
 
     from luciole.exporters import to_bytes
 
-    made = simulate(quantized(images(), scheme="int8", rescale="none")).model
+    made = simulate(of_scheme("int8")).model
     peer = Peer(model_content=to_bytes(made, "tflite"))
     peer.allocate_tensors()
     x = np.random.default_rng(3).normal(size=(1, 8, 8, 3)).astype(np.float32)

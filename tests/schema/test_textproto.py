@@ -129,12 +129,12 @@ def test_long_texts_with_escapes_are_read_in_pieces_that_split_none() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "a: " + '""' * 300_000,
-        "a: " + '"x" \n' * 150_000,
+        "a: " + '""' * 100_000,
+        "a: " + '"x" \n' * 50_000,
         'a: "' + r"\n" * 300_000 + '"',
-        'a: "' + "x" * 600_000 + '"',
-        "a: 1" + " \n" * 300_000,
-        "a: 1 " + "# comment\n" * 60_000,
+        'a: "' + "x" * 200_000 + '"',
+        "a: 1" + " \n" * 100_000,
+        "a: 1 " + "# comment\n" * 20_000,
     ],
     ids=["quotes", "texts", "escapes", "one text", "blanks", "comments"],
 )
