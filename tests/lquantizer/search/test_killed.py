@@ -1,4 +1,6 @@
-"""Workers, clusters and searches that are killed in the middle: nothing is lost, nothing fails."""
+"""Workers and schedulers that are killed in the middle of a search: nothing is lost, nothing fails.
+A search that is killed itself is in test_search.py.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +10,29 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from json import loads
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.lquantizer.search.killed import main
+import luciole
+from luciole.lquantizer import QuantizeError
+from luciole.lquantizer.search import cluster
+from luciole.lquantizer.search.options import SearchOptions
+from luciole.lquantizer.search.result import SearchResult
+from tests.lquantizer.search.metric_support import check_files, numbers, source
+from tests.networks import network, random
 
 pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parents[3]
+X = random(1, 40, 24)
+SIZES = (24, 20, 16, 16, 4)
+OPTIONS = ("levels:w2a4", "dynamic:int8", "float")
 EVALUATIONS = 24
 MANY = 40
 """Evaluations that go on for longer than another process takes to begin."""
@@ -29,7 +42,7 @@ ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE)}
 
 
 def asked(folder: Path, statement: str) -> list[tuple[Any, ...]]:
-    """Ask a storage while another process writes it."""
+    """Ask a storage while another thread writes it."""
     try:
         with sqlite3.connect(f"file:{folder / 'search.db'}?mode=ro", uri=True) as db:
             return db.execute(statement).fetchall()
@@ -46,24 +59,6 @@ def states(folder: Path) -> dict[str, int]:
     )
 
 
-@contextmanager
-def process(*words: str) -> Iterator[subprocess.Popen[str]]:
-    """Run a module in a process of its own, which ends with the block."""
-    command = [sys.executable, "-m", *words]
-    with subprocess.Popen(
-        command, cwd=HERE, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True
-    ) as found:
-        try:
-            yield found
-        finally:
-            found.kill()
-
-
-def search(folder: Path, *cluster: str, count: int = EVALUATIONS, workers: int = 1) -> Any:
-    words = (str(folder), str(count), str(workers), *cluster)
-    return process("tests.lquantizer.search.killed", *words)
-
-
 def wait_until_done(folder: Path, count: int) -> None:
     deadline = time.monotonic() + 240
     while states(folder).get("done", 0) < count:
@@ -71,43 +66,58 @@ def wait_until_done(folder: Path, count: int) -> None:
         time.sleep(0.02)
 
 
-def worker(folder: Path) -> int:
-    """Find a process that evaluated the last."""
+def kill_worker(folder: Path) -> None:
+    """Kill the process that evaluated the last."""
+    wait_until_done(folder, MIDDLE)
     ((found,),) = asked(
         folder,
         "select worker from evaluation where stage='shortened' and state='done' "
         "order by number desc limit 1",
     )
-    return int(str(found).rpartition(":")[2])
+    os.kill(int(str(found).rpartition(":")[2]), signal.SIGKILL)
 
 
-def front(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.glob("front-*")}
+def searched(
+    folder: Path,
+    count: int = EVALUATIONS,
+    metric: str | None = None,
+    meanwhile: Callable[[], object] = lambda: None,
+    **helpers: Any,
+) -> SearchResult:
+    """Search a small network while another thread does something."""
+    options = SearchOptions(evaluations=count, options=OPTIONS, files=2, few=40, **helpers)
+    with ThreadPoolExecutor(1) as pool:
+        doing = pool.submit(meanwhile)
+        try:
+            return luciole.search(
+                network(SIZES), X, folder, options, metric=metric, say=lambda line: None
+            )
+        finally:
+            doing.result()
 
 
 def test_a_local_worker_that_is_killed_costs_nothing(tmp_path: Path) -> None:
-    with search(tmp_path, count=MANY, workers=2) as found:
-        wait_until_done(tmp_path, MIDDLE)
-        os.kill(worker(tmp_path), signal.SIGKILL)
-        assert found.wait(240) == 0
-    assert states(tmp_path) == {"done": MANY}
-    assert len({name for (name,) in asked(tmp_path, "select worker from evaluation")}) == 3
-
-
-def test_a_search_that_is_killed_goes_on_to_the_same_files(tmp_path: Path) -> None:
-    killed, whole = tmp_path / "killed", tmp_path / "whole"
-    with search(killed) as found:
-        wait_until_done(killed, MIDDLE)
-        found.kill()
-    for folder in (killed, whole):
-        assert main(str(folder), str(EVALUATIONS), "1") == 0
-    assert front(killed) == front(whole)
-    (attempts,) = asked(killed, "select sum(attempts) from evaluation where stage='shortened'")
-    assert attempts[0] <= EVALUATIONS + 1
+    """All of them load the metric, as the one does that takes the killed one's place."""
+    folder, metric = tmp_path / "front", source(tmp_path)
+    found = searched(folder, MANY, metric, lambda: kill_worker(folder), workers=2)
+    assert states(folder) == {"done": MANY}
+    assert len({name for (name,) in asked(folder, "select worker from evaluation")}) == 3
+    check_files(found, network(SIZES), X, numbers(network(SIZES), X))
 
 
 @contextmanager
-def scheduler(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def process(*words: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a module in a process of its own, which ends with the block."""
+    command = [sys.executable, "-m", *words]
+    with subprocess.Popen(command, cwd=HERE, env=ENVIRONMENT, stderr=subprocess.DEVNULL) as found:
+        try:
+            yield found
+        finally:
+            found.kill()
+
+
+@contextmanager
+def scheduler(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """Run a Dask scheduler and two workers without anybody that starts them again."""
     file = folder / "scheduler.json"
     where = ("--scheduler-file", str(file), "--no-dashboard")
@@ -121,32 +131,28 @@ def scheduler(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
         while not file.exists():
             assert time.monotonic() < deadline, "no scheduler begins"
             time.sleep(0.05)
-        from json import loads
-
         yield first, loads(file.read_text())["address"]
 
 
 def test_a_cluster_may_lose_a_worker_and_without_its_scheduler_a_search_says_so_and_goes_on(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("distributed")
-    whole, folder = tmp_path / "whole", tmp_path / "front"
+    folder, done = tmp_path / "front", list[int]()
     with scheduler(tmp_path) as (first, address):
-        with search(whole, address) as found:
-            wait_until_done(whole, MIDDLE)
-            os.kill(worker(whole), signal.SIGKILL)
-            assert found.wait(240) == 0
-        assert states(whole) == {"done": EVALUATIONS}
-        with search(folder, address, "3") as found:
-            wait_until_done(folder, MIDDLE)
-            before = states(folder)["done"]
+
+        def kill() -> None:
+            kill_worker(folder)
+            wait_until_done(folder, 4 * MIDDLE)
+            monkeypatch.setattr(cluster, "_PATIENCE", 3)
+            done.append(states(folder)["done"])
             first.send_signal(signal.SIGKILL)
-            _, errors = found.communicate(timeout=240)
-            assert found.returncode == 1
-    last = errors.splitlines()[-1]
-    assert last == f"the scheduler at {address} is gone; what was finished is kept"
+
+        told = f"^the scheduler at {address} is gone; what was finished is kept$"
+        with pytest.raises(QuantizeError, match=told):
+            searched(folder, meanwhile=kill, cluster=address)
     left = states(folder)
-    assert left["done"] >= before
+    assert left["done"] >= done[0]
     assert "failed" not in left
-    assert main(str(folder), str(EVALUATIONS), "1") == 0
+    searched(folder)
     assert states(folder) == {"done": EVALUATIONS}

@@ -39,13 +39,13 @@ from luciole.lquantizer.search.tasks import drive
 from luciole.lquantizer.search.workers import Workers
 from tests.networks import network, random
 
-X = random(1, 60, 40)
+X = random(1, 60, 64)
 OPTIONS = ("levels:w1a2", "levels:w2a4", "dynamic:int8", "float")
-SIZES = (40, 32, 16, 4)
+SIZES = (64, 12, 8, 4)
 
 
 def options(**changes: object) -> SearchOptions:
-    settings = {"evaluations": 12, "options": OPTIONS, "files": 4, "few": 20, **changes}
+    settings = {"evaluations": 10, "options": OPTIONS, "files": 3, "few": 20, **changes}
     return SearchOptions(**settings)  # type: ignore[arg-type]  # the names are fields
 
 
@@ -61,7 +61,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SearchResult]
 
 def test_the_front_is_files_that_none_beats(found: tuple[Path, SearchResult]) -> None:
     folder, result = found
-    assert len(result.evaluated) == 12
+    assert len(result.evaluated) == 10
     assert {path.name for path in folder.glob("front-*.circle")} == {
         file.path.name for file in result.front
     }
@@ -118,10 +118,15 @@ def test_a_search_that_was_killed_goes_on_to_the_same_front(
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     again = searched(tmp_path)
-    _, whole = found
+    folder, whole = found
+    assert front(tmp_path) == front(folder)
     assert [f.found for f in again.front] == [f.found for f in whole.front]
     assert [one.candidate for one in again.evaluated] == [one.candidate for one in whole.evaluated]
-    assert attempts(storage) <= 13
+    assert attempts(storage) <= 11
+
+
+def front(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.glob("front-*")}
 
 
 def count(storage: Path) -> int:
@@ -152,13 +157,14 @@ def test_a_folder_refuses_another_search(found: tuple[Path, SearchResult]) -> No
 
 
 def test_bounds_are_kept(tmp_path: Path) -> None:
-    result = searched(tmp_path, max_size=6000, evaluations=6)
+    few = OPTIONS[1:]
+    result = searched(tmp_path, options=few, max_size=2700, evaluations=6)
     assert result.front
-    assert all(file.found.bytes <= 6000 for file in result.front)
-    wider = searched(tmp_path, max_size=9000, evaluations=12)
+    assert all(file.found.bytes <= 2700 for file in result.front)
+    wider = searched(tmp_path, options=few, max_size=5000, evaluations=9)
     assert wider.evaluated[:6] == result.evaluated
-    assert max(one.bytes for one in wider.evaluated) > 6000
-    assert all(file.found.bytes <= 9000 for file in wider.front)
+    assert max(one.bytes for one in wider.evaluated) > 2700
+    assert all(file.found.bytes <= 5000 for file in wider.front)
 
 
 def test_of_a_front_the_files_are_kept_that_dominate_most(tmp_path: Path) -> None:
