@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ from tests.fuzz.rewriting import judging, networks, plainly, put_back
 from tests.fuzz.rewriting.cases import Case
 from tests.fuzz.rewriting.running import Result, Work, run
 
-NETWORKS = range(11)
+NETWORKS = (0, 1, 3, 4, 5, 6, 8, 9, 10)
+"""Small ones of every kind: images, sequences, vectors and words."""
 SHARE = 0.3
 """Of the schemes of each network."""
 
@@ -27,7 +29,7 @@ FOUND_BY = {
 """A network, a scheme or job, and the kind of the finding for each fault that was repaired."""
 
 
-def rewritten(numbers: range, work: Work) -> Result:
+def rewritten(numbers: Sequence[int], work: Work) -> Result:
     return run(work, numbers, 1, print)
 
 

@@ -101,16 +101,23 @@ def test_every_protocol_will_do(protocol: int) -> None:
         check(model, pickle.loads(pickle.dumps(model, protocol)))
 
 
-@both_ways
-def test_every_operator_is_kept(way: Way) -> None:
+@pytest.fixture(scope="module")
+def every_operator() -> list[Model]:
+    """Random models with all operators among them."""
+    models: list[Model] = []
     seen: set[type[Op]] = set()
     for number, (cls, signature) in enumerate(kinds()):
-        if cls in seen:
-            continue
-        model = random_model(np.random.default_rng(number), cls, signature)[0]
-        seen |= {type(op) for op in all_ops(model.graphs)}
-        check(model, way(model))
+        if cls not in seen:
+            models.append(random_model(np.random.default_rng(number), cls, signature)[0])
+            seen |= {type(op) for op in all_ops(models[-1].graphs)}
     assert seen >= {*OPS.values(), *CUSTOM_OPS.values()}
+    return models
+
+
+@both_ways
+def test_every_operator_is_kept(way: Way, every_operator: list[Model]) -> None:
+    for model in every_operator:
+        check(model, way(model))
 
 
 @both_ways

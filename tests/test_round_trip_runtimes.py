@@ -70,15 +70,13 @@ def test_onert_computes_the_same(name: str, tmp_path: Path) -> None:
 INT8 = "Error during nnfw_session::run : FullyConnected: unsupported data type"
 REFUSED = {
     "ad01_int8": INT8,
-    "kws_int8": INT8,
     "resnet8_int8": INT8,
-    "vww_96_int8": INT8,
     "kws_fp32": (
         "Error during model prepare : Conv2D hybrid supports only per-channel quantized weight."
     ),
     "mnist_lstm_fp32": "exit code -11",
 }
-"""What onert 0.1.0 says of the other models, of the original files too."""
+"""What onert 0.1.0 says of other models, of the original files too."""
 
 
 @needs_onert
