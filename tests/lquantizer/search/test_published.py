@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -39,6 +41,7 @@ from luciole.lquantizer.search.published.size import (
     float_bytes,
 )
 from luciole.lquantizer.search.result import SearchResult
+from luciole.lquantizer.training.tensorflow import tensorflow
 from tests.networks import network, random, two_outputs
 from tests.norm_support import images, unfolded
 
@@ -191,10 +194,24 @@ def searched(
         return luciole.search(model, x, folder, how, labels=labels, say=lambda line: None)
 
 
+@contextmanager
+def step_by_step() -> Iterator[None]:
+    """Compile nothing: to trace a graph for each candidate takes far longer than its few steps. In
+    tests/lquantizer/training/ graphs are traced.
+    """
+    config = tensorflow().config
+    config.run_functions_eagerly(True)
+    try:
+        yield
+    finally:
+        config.run_functions_eagerly(False)
+
+
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SearchResult]:
     folder = tmp_path_factory.mktemp("seed")
-    return folder, searched(small(), X, folder, SMALL)
+    with step_by_step():
+        return folder, searched(small(), X, folder, SMALL)
 
 
 def test_it_finds_a_front_of_files(found: tuple[Path, SearchResult]) -> None:
@@ -262,10 +279,11 @@ def test_widths_of_tensors_count_while_candidates_are_judged() -> None:
     model = network((20, 16, 16, 4))
     model.signatures.clear()
     of = evaluator(model, random(1, 60, 20), inputs=True)
-    figures = {
-        bits: of({"stage": "partial", "candidate": ("w8",) * 3 + bits})["figures"]
-        for bits in (("a8",) * 3, ("a2", "a8", "a8"), ("a8", "a2", "a8"))
-    }
+    with step_by_step():
+        figures = {
+            bits: of({"stage": "partial", "candidate": ("w8",) * 3 + bits})["figures"]
+            for bits in (("a8",) * 3, ("a2", "a8", "a8"), ("a8", "a2", "a8"))
+        }
     losses = [one["loss"] for one in figures.values()]
     assert len(set(losses)) == 3
     assert losses[0] < min(losses[1:]) / 10
@@ -282,7 +300,8 @@ def test_bit_operations_are_small_where_tensors_have_genes(tmp_path: Path) -> No
     model = network((20, 16, 4))
     model.signatures.clear()
     how = replace(SMALL, generations=0, inputs=True, judges=20)
-    result = searched(model, random(1, 60, 20), tmp_path, how)
+    with step_by_step():
+        result = searched(model, random(1, 60, 20), tmp_path, how)
     assert result.objectives == ("accuracy", "size", OPERATIONS)
     assert result.float_network.costs[OPERATIONS] == 32 * 32 * (20 * 16 + 16 * 4)
     assert len(result.hypervolumes()) == len(result.evaluated)
