@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from luciole.drawing.measures import MEASURES
 from luciole.drawing.palette import bits_colour
 
 Json = dict[str, Any]
@@ -61,8 +62,6 @@ def _facts(node: Json) -> Iterator[tuple[str, Any]]:
     yield "name", node["name"]
     if "badge" in node:
         yield "format", node["badge"]
-    if node["bytes"]:
-        yield "bytes of constants", node["bytes"]
     yield from node["rows"]
     for name, value, is_default in node["attributes"]:
         if not is_default:
@@ -70,9 +69,9 @@ def _facts(node: Json) -> Iterator[tuple[str, Any]]:
     levels = node.get("levels", {})
     if "input" in levels:
         yield "levels of its input", ", ".join(f"{x:.4g}" for x in levels["input"]["levels"])
-    if "error" in levels.get("weights", {}):
-        yield "weights, SNR in dB", levels["weights"]["error"]["snr_db"]
-    yield from node.get("measures", {}).items()
+    for key, value in node.get("measures", {}).items():
+        title, unit, _ = MEASURES[key]
+        yield f"{title} [{unit}]" if unit else title, value
     if "mark" in node:
         yield "verify says", node["mark"]
 

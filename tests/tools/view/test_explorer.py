@@ -59,6 +59,7 @@ def test_a_learned_layer_has_its_format_its_levels_and_a_colour(
     path = tmp_path / "graph.json"
     argv: list[str | Path] = [
         "view",
+        digits.float_model,
         digits.quantized,
         "--model-explorer-graph",
         path,
@@ -71,6 +72,10 @@ def test_a_learned_layer_has_its_format_its_levels_and_a_colour(
     assert facts["format"] == "levels:w3a3"
     assert facts["levels of its input"].count(",") == 7
     assert layer["style"]["backgroundColor"].startswith("#")
+    assert float(facts["weights signal/noise [dB]"]) > 0
+    assert int(facts["bytes of constants [B]"]) > 0
+    values = [pair["value"] for n in made["graphs"][0]["nodes"] for pair in n["attrs"]]
+    assert "None" not in values
 
 
 def test_model_explorer_takes_names_that_end_in_json(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ from model_explorer import Adapter, AdapterMetadata
 from model_explorer.graph_builder import GraphCollection
 
 from luciole.drawing.blobs import Blobs
-from luciole.drawing.document import document
+from luciole.drawing.described import Look, described
 from luciole.tools.view.explorer import explorer_graphs
 from luciole.tools.view.opening import opened_subject
 
@@ -31,6 +31,5 @@ class LucioleAdapter(Adapter):  # type: ignore[misc]  # the package has no types
         """Return the graphs of a file. Raises LucioleError for what is no model."""
         path = Path(model_path)
         subject = opened_subject(path.name, path.read_bytes())
-        return {
-            "graphCollections": [GraphCollection(**explorer_graphs(document([subject], Blobs())))]
-        }
+        graphs = explorer_graphs(described([subject], Blobs(), Look()))
+        return {"graphCollections": [GraphCollection(**graphs)]}
