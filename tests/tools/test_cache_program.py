@@ -75,29 +75,31 @@ def test_an_archive_carries_kernels_to_another_cache(
 
 
 def test_an_archive_of_models_holds_what_they_need(
-    here: Path, monkeypatch: pytest.MonkeyPatch
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In processes of their own: this one has kernels already."""
+    """Exports are made in processes of their own: this one has kernels already."""
     assert run(adding(7), 4) == 11
     save(dense((8, 4)), "a.tflite")
-    count = int(in_a_process("export", "k.zip", "--models", "a.tflite"))
+    count = exported("k.zip")
     with zipfile.ZipFile("k.zip") as made:
         names = made.namelist()
     assert count == len(names) - 1 > 1
     assert not any("add-7" in name for name in names)
     use(monkeypatch, "second")
-    assert int(in_a_process("import", "k.zip")) == count
+    assert told(capsys, "import", "k.zip")["kernels"] == count
     before = {path: path.stat().st_mtime_ns for path in (here / "second").rglob("*.o")}
-    assert int(in_a_process("export", "again.zip", "--models", "a.tflite")) == count
+    assert exported("again.zip") == count
     assert {path: path.stat().st_mtime_ns for path in (here / "second").rglob("*.o")} == before
     assert Path("again.zip").read_bytes() == Path("k.zip").read_bytes()
 
 
-def in_a_process(*words: str) -> str:
-    """How many kernels the program says."""
-    command = [sys.executable, "-m", "luciole", "cache", *words, "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return str(json.loads(done.stdout)["kernels"])
+def exported(archive: str) -> int:
+    """How many kernels of a model a process of its own puts into an archive."""
+    words = ["cache", "export", archive, "--models", "a.tflite", "--json"]
+    done = subprocess.run(
+        [sys.executable, "-m", "luciole", *words], capture_output=True, check=True
+    )
+    return int(json.loads(done.stdout)["kernels"])
 
 
 def test_the_program_shows_folders(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -93,26 +93,28 @@ def without(*blocked: str) -> str:
     return WITHOUT.format(blocked=list(blocked))
 
 
-ONE = "from luciole.tools.main import main\nsys.exit(main(sys.argv[1:]))"
+REFUSING = SEVERAL.replace("== 0", "== 1")
 
 
-@pytest.mark.parametrize("name", ["m.keras", "m.h5", "saved"])
-def test_import_refuses_keras_models_without_tensorflow(folder: Path, name: str) -> None:
+def test_programs_refuse_keras_models_and_training_without_tensorflow(folder: Path) -> None:
     Path("m.keras").write_bytes(b"PK\x03\x04 and so on")
     Path("m.h5").write_bytes(b"\x89HDF\r\n\x1a\n and so on")
     Path("saved").mkdir()
     Path("saved/saved_model.pb").write_bytes(b"")
-    program = ["-c", without("tensorflow", "keras") + ONE]
-    text = spawn("import", name, "-o", "answer.circle", program=program).error(1)
-    assert text == f"{name}: this needs TensorFlow: {INSTALL}"
-    assert not Path("answer.circle").exists()
-
-
-def test_the_mnist_demo_refuses_without_tensorflow(folder: Path) -> None:
     np.savez("mnist.npz", x_train=np.zeros((4, 28, 28), np.uint8), y_train=np.zeros(4, np.uint8))
-    program = ["-c", without("tensorflow", "keras") + ONE]
-    text = spawn("demo", "--mnist", "mnist.npz", program=program).error(1)
-    assert text == f"the MNIST demo: this needs TensorFlow: {INSTALL}"
+    named = ("m.keras", "m.h5", "saved")
+    commands = [
+        *(["import", name, "-o", "answer.circle"] for name in named),
+        ["demo", "--mnist", "mnist.npz"],
+    ]
+    program = ["-c", without("tensorflow", "keras") + REFUSING]
+    outcome = spawn(json.dumps(commands), program=program)
+    assert (outcome.code, outcome.out) == (0, ""), outcome
+    whose = (*named, "the MNIST demo")
+    assert outcome.err.splitlines() == [
+        f"luciole: error: {name}: this needs TensorFlow: {INSTALL}" for name in whose
+    ]
+    assert not Path("answer.circle").exists()
 
 
 def test_everything_else_works_without_the_extras(folder: Path) -> None:

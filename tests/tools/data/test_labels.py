@@ -17,7 +17,6 @@ from tests.tools.data.stores import (
     as_npy,
     as_npz,
     as_typed_hdf5,
-    every_source,
     graph_of,
 )
 
@@ -69,8 +68,8 @@ def test_named_labels_win_over_those_found(tmp_path: Path) -> None:
     np.testing.assert_array_equal(coarse, LABELS // 5)
 
 
-@every_source
 @pytest.mark.parametrize("count", [11, 13])
+@pytest.mark.parametrize("store", [as_typed_hdf5, as_npy, as_npz])
 def test_load_data_refuses_labels_of_another_length(
     store: Store, count: int, tmp_path: Path
 ) -> None:

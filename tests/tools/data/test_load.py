@@ -27,12 +27,13 @@ from tests.tools.data.stores import (
     graph_of,
 )
 
+TYPES = (np.int64, np.int32, np.uint8, np.int8, np.bool_, np.float16)
+
 
 @every_source
 @pytest.mark.parametrize(
     ("shape", "records_shape"),
     [
-        ((1, 28, 28), (12, 28, 28)),
         ((None, 28, 28), (12, 28, 28)),
         ((1, 28, 28, 1), (12, 28, 28, 1)),
         ((1, 784), (12, 784)),
@@ -51,7 +52,7 @@ def test_every_source_gives_equal_records(
 
 
 @every_source
-@pytest.mark.parametrize("limit", [1, 5, 12, 100])
+@pytest.mark.parametrize("limit", [1, 12, 100])
 def test_limit_gives_the_first_records(store: Store, limit: int, tmp_path: Path) -> None:
     data = load_data(store(tmp_path, IMAGES), graph_of((1, 28, 28)), limit=limit)
     np.testing.assert_array_equal(data.records["image"], IMAGES[:limit])
@@ -67,8 +68,13 @@ def test_preprocess_is_applied_to_every_source(store: Store, tmp_path: Path) -> 
     np.testing.assert_array_equal(data.records["image"], wanted)
 
 
-@pytest.mark.parametrize("store", [as_raw_hdf5, as_folder_of_raw, as_list])
-@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.uint8, np.int8, np.bool_, np.float16])
+@pytest.mark.parametrize(
+    ("store", "dtype"),
+    [
+        *((as_raw_hdf5, dtype) for dtype in (np.int64, np.bool_)),
+        *((store, dtype) for store in (as_folder_of_raw, as_list) for dtype in TYPES),
+    ],
+)
 def test_raw_bytes_are_read_in_the_input_type(
     store: Store, dtype: type[Any], tmp_path: Path
 ) -> None:
@@ -174,7 +180,7 @@ def test_damaged_files_are_read_or_refused_in_one_line(
     target = sorted(path.iterdir())[3] if path.is_dir() else path
     whole = bytearray(target.read_bytes())
     refused = 0
-    places = 4 if store in (as_raw_hdf5, as_typed_hdf5) else 8  # for which processes are started
+    places = 3 if store in (as_raw_hdf5, as_typed_hdf5) else 8  # for which processes are started
     for place in range(8, len(whole), max(1, len(whole) // places)):
         part = whole[:place] if damage == "truncated" else whole.copy()
         part[place : place + 8] = b"" if damage == "truncated" else b"\xff" * 8
