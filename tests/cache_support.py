@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -102,26 +104,26 @@ from luciole.kernels.jit.ahead import ahead_folders
 from luciole.kernels.jit.cache import kernel_cache
 from tests.cache_support import outcome
 outcome()  # reads whatever modules another user may not
-environment, *several = json.loads(sys.argv[2])
 
-def become(users, groups):
+def become(users, groups, environment):
     os.setgroups([])
     os.setresgid(*groups)
     os.setresuid(*users)
-    for name, value in environment.items():
-        os.environ.pop(name, None) if value is None else os.environ.update({name: value})
+    os.environ.clear()
+    os.environ.update(environment)
     tempfile.tempdir = None
     kernel_cache.cache_clear()
     ahead_folders.cache_clear()
     print(json.dumps([outcome(), str(kernel_cache().folder or "")]))
 
-for users, groups in several:
+for line in sys.stdin:
+    users, groups, environment = json.loads(line)
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         child = os.fork()
         if not child:
             os.dup2(out.fileno(), 1)
             os.dup2(err.fileno(), 2)
-            become(users, groups)
+            become(users, groups, environment)
             raise SystemExit
         status = os.waitpid(child, 0)[1]
         out.seek(0)
@@ -149,20 +151,38 @@ def as_users(
     """Run ``outcome`` in processes that become other users, of other groups (real, effective and
     saved), one after the other, once everything is imported. None unsets a variable.
     """
+    unset = dict.fromkeys(("LUCIOLE_CACHE", "XDG_CACHE_HOME"))
     texts = {name: value and str(value) for name, value in environment.items()}
-    variables = {"LUCIOLE_CACHE": None, "XDG_CACHE_HOME": None, **texts}
-    root = Path(__file__).parent.parent
-    with tempfile.TemporaryDirectory() as own:
-        done = subprocess.run(
-            [sys.executable, "-c", AS_USERS, str(root), json.dumps([variables, *several])],
-            env={**os.environ, "LUCIOLE_CACHE": own},
-            cwd="/",
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    assert done.returncode == 0, done.stderr
-    return [_ran(*json.loads(line)) for line in done.stdout.splitlines()]
+    variables = {**os.environ, **unset, **texts}
+    named = {name: value for name, value in variables.items() if value is not None}
+    return [_ran(*_answer([users, groups, named])) for users, groups in several]
+
+
+def _answer(question: object) -> tuple[int, str, str]:
+    server = _server()
+    assert server.stdin is not None
+    assert server.stdout is not None
+    server.stdin.write(json.dumps(question) + "\n")
+    server.stdin.flush()
+    status, printed, said = json.loads(server.stdout.readline())
+    return status, printed, said
+
+
+@cache
+def _server() -> subprocess.Popen[str]:
+    """Start a process that forks those which become other users: it imports everything once."""
+    own = tempfile.TemporaryDirectory()
+    process = subprocess.Popen(
+        [sys.executable, "-c", AS_USERS, str(Path(__file__).parent.parent)],
+        env={**os.environ, "LUCIOLE_CACHE": own.name},
+        cwd="/",
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    atexit.register(own.cleanup)
+    atexit.register(process.communicate)  # first: its end
+    return process
 
 
 def _ran(status: int, printed: str, said: str) -> Ran:
