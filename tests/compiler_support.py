@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -14,6 +14,7 @@ import pytest
 
 from luciole.compiler import Compiled, CompileOptions, Program, compile_model
 from luciole.compiler.host import entry_text, library_of
+from luciole.compiler.targets import find_compiler
 from luciole.ir import Array, Model, Value
 from luciole.kernels.core import evaluation
 
@@ -36,19 +37,24 @@ def program_of(
     return compile_model(model, CompileOptions(name, input, output, (), "", target, arena))
 
 
-_LIBRARIES: dict[bytes, bytes] = {}
-"""Libraries by the hash of programs and flags."""
+_MADE: dict[bytes, bytes] = {}
+"""What compilers made, by the hash of what they were given."""
+
+
+def _once(texts: Sequence[str], make: Callable[[], bytes]) -> bytes:
+    """Compile the same texts by the same words once for all tests of a process."""
+    key = hashlib.sha256("\0".join(texts).encode()).digest()
+    if key not in _MADE:
+        _MADE[key] = make()
+    return _MADE[key]
 
 
 def built(
     program: Program, folder: Path, name: str = "net.so", flags: Sequence[str] = QUICK
 ) -> Compiled:
-    """Compile a program for this machine, equal ones once; any warning is an error here."""
-    texts = [*flags, *program.files.values(), entry_text(program)]
-    key = hashlib.sha256("\0".join(texts).encode()).digest()
-    if key not in _LIBRARIES:
-        _LIBRARIES[key] = library_of(program, flags)
-    (folder / name).write_bytes(_LIBRARIES[key])
+    """Compile a program for this machine; any warning is an error here."""
+    texts = [find_compiler(), *flags, *program.files.values(), entry_text(program)]
+    (folder / name).write_bytes(_once(texts, lambda: library_of(program, flags)))
     return Compiled(folder / name)
 
 
@@ -75,11 +81,16 @@ def run_sound(program: Program, folder: Path, test: str, compiler: str = "gcc") 
     """Compile a program with its self test under sanitizers; its exit code."""
     for name, text in {**program.files, "net_test.c": test}.items():
         (folder / name).write_text(text)
-    files = [str(folder / f"{name}.c") for name in ("net", "net_test")]
-    made = str(folder / "test")
     sound = SOUND if compiler == "gcc" else ()  # Debian's clang comes without their library
-    subprocess.run([compiler, *STRICT, *sound, *files, "-o", made], check=True)
-    return subprocess.run([made], check=False).returncode
+    words = [compiler, *STRICT, *sound]
+
+    def compiled() -> bytes:
+        subprocess.run([*words, "-c", "net.c"], cwd=folder, check=True)
+        return (folder / "net.o").read_bytes()
+
+    (folder / "net.o").write_bytes(_once([*words, *program.files.values()], compiled))
+    subprocess.run([*words, "net.o", "net_test.c", "-o", "test"], cwd=folder, check=True)
+    return subprocess.run([str(folder / "test")], check=False).returncode
 
 
 def close(found: Array, wanted: Array, within: float = 1e-5) -> None:

@@ -4,7 +4,7 @@ between such layers, in fixed point.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from luciole.ir.ops.reduce import Mean
 from luciole.schema.enums import ActivationFunctionType as Act
 from luciole.schema.enums import Padding
 from luciole.tools.random_models import lq_convolution
+from tests.compiler.side_by_side import SideBySide
 from tests.compiler_support import (
     COMPILERS,
     built,
@@ -37,19 +38,26 @@ pytestmark = needs_compiler
 BYTES = TensorType.INT8
 
 
-def check(layer: ConvLayer, x: Array, folder: Path) -> None:
-    """Differences are those that the program states, of the largest result."""
-    model, wanted = layer.model(x), oracle(layer, x)
-    (found,) = built(program_of(model), folder).run({model.graph.inputs[0].name: x})
-    scale = float(np.abs(oracle(replace(layer, activation=Act.NONE), x)).max())
-    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5 * max(scale, 1e-30))
+def check(layers: Sequence[tuple[ConvLayer, Array]], folder: Path) -> None:
+    """Compare layers, beside each other in a program. Differences are those that the program
+    states, of the largest result.
+    """
+    every = SideBySide()
+    for layer, x in layers:
+        every.join(layer.model(x), [x])
+    results = built(program_of(every.model), folder).run(every.given)
+    for (layer, x), found in zip(layers, results, strict=True):
+        scale = float(np.abs(oracle(replace(layer, activation=Act.NONE), x)).max())
+        within = 1e-5 * max(scale, 1e-30)
+        said = str(layer.attributes())
+        np.testing.assert_allclose(found, oracle(layer, x), rtol=0, atol=within, err_msg=said)
 
 
-@pytest.mark.parametrize("bits", [(1, 1), (2, 2), (1, 4), (3, 1), (3, 3), (4, 2), (4, 4)])
-def test_any_width_gives_what_the_formula_gives(bits: tuple[int, int], tmp_path: Path) -> None:
-    layer = random_conv((3, 3), 19, 11, *bits)
-    check(layer, random_input((1, 4, 6, 19)), tmp_path)
-    check(with_offsets(layer), random_input((1, 4, 6, 19)), tmp_path)
+def test_any_width_gives_what_the_formula_gives(tmp_path: Path) -> None:
+    widths = [(1, 1), (2, 2), (1, 4), (3, 1), (3, 3), (4, 2), (4, 4)]
+    layers = [random_conv((3, 3), 19, 11, *bits) for bits in widths]
+    x = random_input((1, 4, 6, 19))
+    check([(each, x) for one in layers for each in (one, with_offsets(one))], tmp_path)
 
 
 WINDOWS = [
@@ -66,38 +74,34 @@ WINDOWS = [
 """Kernel, padding, strides, dilations."""
 
 
-@pytest.mark.parametrize(("kernel", "padding", "strides", "dilations"), WINDOWS)
-def test_any_window_gives_what_the_formula_gives(
-    kernel: tuple[int, int],
-    padding: Padding,
-    strides: tuple[int, int],
-    dilations: tuple[int, int],
-    tmp_path: Path,
-) -> None:
-    window: dict[str, Any] = {"padding": padding, "strides": strides, "dilations": dilations}
-    layer = with_offsets(random_conv(kernel, 5, 3, 2, 2, **window))
-    check(layer, random_input((2, 7, 11, 5)), tmp_path)
+def test_any_window_gives_what_the_formula_gives(tmp_path: Path) -> None:
+    layers = []
+    for kernel, padding, strides, dilations in WINDOWS:
+        window: dict[str, Any] = {"padding": padding, "strides": strides, "dilations": dilations}
+        layer = with_offsets(random_conv(kernel, 5, 3, 2, 2, **window))
+        layers.append((layer, random_input((2, 7, 11, 5))))
+    check(layers, tmp_path)
 
 
-@pytest.mark.parametrize("size", [(1, 1), (1, 7), (2, 2)])
-def test_windows_larger_than_the_image(size: tuple[int, int], tmp_path: Path) -> None:
+def test_windows_larger_than_the_image(tmp_path: Path) -> None:
     layer = with_offsets(random_conv((5, 4), 3, 2, 1, 2, dilations=(2, 3)))
-    check(layer, random_input((1, *size, 3)), tmp_path)
+    sizes = [(1, 1), (1, 7), (2, 2)]
+    check([(layer, random_input((1, *size, 3))) for size in sizes], tmp_path)
 
 
 def test_a_window_that_meets_padding_alone_gives_the_bias(tmp_path: Path) -> None:
     layer = with_offsets(random_conv((2, 2), 5, 3, 1, 2, dilations=(2, 2)))
-    check(layer, random_input((1, 1, 1, 5)), tmp_path)
+    check([(layer, random_input((1, 1, 1, 5)))], tmp_path)
 
 
 def test_many_inputs_of_a_level_make_several_segments(tmp_path: Path) -> None:
     layer, x = random_conv((3, 3), 70, 40, 2, 2), np.full((1, 3, 4, 70), 9, np.float32)
     x[0, 1] = random_input((4, 70))
-    check(layer, x, tmp_path)
+    check([(layer, x)], tmp_path)
 
 
-def in_between(reduced: Callable[[Model, Value], Op]) -> Model:
-    """A sum of bytes and of a convolution, one of two convolutions, a pool, and bytes again."""
+def in_between(*reductions: Callable[[Model, Value], Op]) -> Model:
+    """A sum of bytes and of a convolution, one of two convolutions, pools, and bytes again."""
     model = lq_convolution(8, 6, 2)
     (first,) = model.graph.ops
     codes = appended(model, Quantize(model.graph.inputs[0]), Affine(0.05, 3, dtype=BYTES))
@@ -106,9 +110,11 @@ def in_between(reduced: Callable[[Model, Value], Op]) -> Model:
     both.activation = Act.RELU
     total = appended(model, both)
     last = Add(appended(model, like(first, total)), appended(model, like(first, total)))
-    shrunk = appended(model, reduced(model, appended(model, last)))
-    back = appended(model, Quantize(shrunk), Affine(0.1, -5, dtype=BYTES))
-    model.graph.outputs = [shrunk, back]
+    large, outputs = appended(model, last), list[Value]()
+    for reduced in reductions:
+        shrunk = appended(model, reduced(model, large))
+        outputs += [shrunk, appended(model, Quantize(shrunk), Affine(0.1, -5, dtype=BYTES))]
+    model.graph.outputs = outputs
     model.graph.remove(first)
     return model
 
@@ -186,11 +192,8 @@ def test_inputs_of_several_layers_are_encoded_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("kind", SHRINKING)
-def test_a_program_is_clean_and_passes_its_own_test(
-    compiler: str, kind: str, tmp_path: Path
-) -> None:
-    program = program_of(in_between(SHRINKING[kind]))
+def test_a_program_is_clean_and_passes_its_own_test(compiler: str, tmp_path: Path) -> None:
+    program = program_of(in_between(*SHRINKING.values()))
     test = self_test(program, built(program, tmp_path), random_records(program))
     assert run_sound(program, tmp_path, test, compiler) == 0
 

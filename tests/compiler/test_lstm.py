@@ -83,9 +83,17 @@ def test_states_last_until_they_are_reset(arena: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(compiled.run({name: x})[0], first)
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("arena", ["static", "caller"])
-@pytest.mark.parametrize("make", [integer_lstm, lambda cls, part: float_lstm(part)])
+MAKERS = (integer_lstm, lambda cls, part: float_lstm(part))
+
+
+@pytest.mark.parametrize(
+    ("make", "arena", "compiler"),
+    [
+        (make, arena, compiler)
+        for compiler, kinds in zip(COMPILERS, (MAKERS, reversed(MAKERS)), strict=False)
+        for make, arena in zip(kinds, ("static", "caller"), strict=True)
+    ],
+)
 def test_a_program_is_clean_and_passes_its_own_test(
     make: Any, arena: str, compiler: str, tmp_path: Path
 ) -> None:
