@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,7 +39,7 @@ from luciole.lquantizer.search.published.size import (
     float_bytes,
 )
 from luciole.lquantizer.search.result import SearchResult
-from luciole.lquantizer.training.tensorflow import tensorflow
+from tests.lquantizer.training.models import step_by_step
 from tests.networks import network, random, two_outputs
 from tests.norm_support import images, unfolded
 
@@ -192,19 +190,6 @@ def searched(
     with pytest.MonkeyPatch.context() as context:
         context.setattr(f"{search.__name__}.WIDTHS", (2, 8))
         return luciole.search(model, x, folder, how, labels=labels, say=lambda line: None)
-
-
-@contextmanager
-def step_by_step() -> Iterator[None]:
-    """Compile nothing: to trace a graph for each candidate takes far longer than its few steps. In
-    tests/lquantizer/training/ graphs are traced.
-    """
-    config = tensorflow().config
-    config.run_functions_eagerly(True)
-    try:
-        yield
-    finally:
-        config.run_functions_eagerly(False)
 
 
 @pytest.fixture(scope="module")

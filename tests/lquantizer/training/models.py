@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from luciole.ir.ops.reduce import Mean
 from luciole.ir.ops.softmax import Softmax
 from luciole.lquantizer.training import FinetuneResult, FinetuneSettings, finetune
 from luciole.lquantizer.training.parameters import TrainableParameters, trained_ops, write
+from luciole.lquantizer.training.tensorflow import tensorflow
 from luciole.schema.enums import ActivationFunctionType, Padding
 
 
@@ -57,10 +60,7 @@ def blunt(student: Model, teacher: Model, inputs: tuple[float, ...]) -> None:
 
 def run(model: Model, records: dict[str, Array]) -> Array:
     """The first output for all records."""
-    interpreter = Interpreter(model)
-    (name,) = (v.name for v in model.graph.inputs)
-    parts = [interpreter.run({name: records[name][i : i + 1]}) for i in range(len(records[name]))]
-    return np.concatenate([next(iter(part.values())) for part in parts])
+    return next(iter(Interpreter(model).run(records).values()))
 
 
 def data_of(op: Op, name: str) -> Array:
@@ -162,8 +162,11 @@ def recurrent() -> Model:
 FEW: dict[str, Any] = {"held_back": 0.25, "batch": 50}
 
 
+EPOCHS = 3
+
+
 def tune(
-    epochs: int = 2, settings: FinetuneSettings | None = None, **options: Any
+    epochs: int = EPOCHS, settings: FinetuneSettings | None = None, **options: Any
 ) -> FinetuneResult:
     """The digits student trained for a little while."""
     teacher, student, records, _ = digits()
@@ -171,10 +174,46 @@ def tune(
     return finetune(student, teacher, records, epochs=epochs, settings=settings, **options)
 
 
+@contextmanager
+def step_by_step() -> Iterator[None]:
+    """Compile nothing: to trace graphs takes far longer than the few steps of some runs. Others
+    train by graphs as users do.
+    """
+    config = tensorflow().config
+    config.run_functions_eagerly(True)
+    try:
+        yield
+    finally:
+        config.run_functions_eagerly(False)
+
+
+def two_steps(settings: FinetuneSettings | None = None, **options: Any) -> FinetuneResult:
+    """The digits student trained for a single epoch of two steps, by 150 records."""
+    teacher, student, records, _ = digits()
+    few = {name: array[:150] for name, array in records.items()}
+    settings = settings or FinetuneSettings(**FEW)
+    with step_by_step():
+        return finetune(student, teacher, few, epochs=1, settings=settings, **options)
+
+
+class Plain(NamedTuple):
+    """A run by the usual settings: what it told, and how many steps it began with and took."""
+
+    result: FinetuneResult
+    lines: list[str]
+    done: list[int]
+
+
 @cache
-def plain(epochs: int) -> FinetuneResult:
+def plain() -> Plain:
     """The digits student trained by the usual settings, once for all tests."""
-    return tune(epochs)
+    lines, done = list[str](), list[int]()
+
+    def track(what: str, total: int) -> Callable[[int], None]:
+        done.append(-total)
+        return done.append
+
+    return Plain(tune(report=lines.append, track=track), lines, done)
 
 
 def constants(model: Model) -> list[bytes]:

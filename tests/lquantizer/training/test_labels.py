@@ -24,11 +24,15 @@ X = random(4, 120, 20)
 SETTINGS: dict[str, Any] = {"train_weights": True, "train_biases": True, "label_weight": 1.0}
 
 
+def one_layer() -> Model:
+    return network((20, 4))
+
+
 def ended(end: str) -> Model:
     """Let a network end in logits, in a SOFTMAX, in a RESHAPE behind that, or in an ADD of 0, so
     that its numbers alone say that they are probabilities.
     """
-    model = network()
+    model = one_layer()
     graph = model.graph
     model.signatures.clear()
     if end != "logits":
@@ -77,7 +81,7 @@ def answers(model: Model, x: Array = X) -> Array:
 @pytest.mark.parametrize("end", ["softmax", "logits", "reshape"])
 def test_the_loss_is_the_cross_entropy_however_a_network_ends(end: str) -> None:
     pytest.importorskip("tensorflow")
-    labels = answers(network())
+    labels = answers(one_layer())
     labels[::3] = (labels[::3] + 1) % 4
     loss, wanted = first_loss(ended(end), X, labels)
     assert loss == pytest.approx(wanted, rel=0.03)
@@ -104,7 +108,7 @@ def test_labels_may_be_of_one_of_several_outputs() -> None:
 
 def test_levels_learn_logits_as_they_learn_what_a_softmax_makes_of_them() -> None:
     pytest.importorskip("tensorflow")
-    labels, losses = answers(network()), []
+    labels, losses = answers(one_layer()), []
     for end in ("softmax", "logits", "sum"):
         model = ended(end)
         result = luciole.quantize(model, X, encode_bits=2, proof=False)

@@ -28,6 +28,7 @@ from tests.lquantizer.training.models import (
     recurrent,
     run,
 )
+from tests.networks import network, random
 
 
 def bases(rows: int, bits: int) -> tuple[Array, Array]:
@@ -41,8 +42,8 @@ def numbers_with_ties(between: Array, count: int) -> Array:
     generator = np.random.default_rng(3)
     rows = len(between)
     up, down = (np.nextafter(between, np.float32(way)) for way in (np.inf, -np.inf))
-    random = generator.normal(0, 2, (rows, count)).astype(np.float32)
-    return np.concatenate([random, between, up, down], axis=1)
+    drawn = generator.normal(0, 2, (rows, count)).astype(np.float32)
+    return np.concatenate([drawn, between, up, down], axis=1)
 
 
 @pytest.mark.parametrize(("rows", "bits"), [(1, 1), (5, 2), (4, 3), (3, 4), (1, 8)])
@@ -172,15 +173,13 @@ def test_a_dense_network_is_exported_as_it_was_trained(changes: dict[str, Any]) 
 
 
 def test_even_levels_stay_even_and_are_exported_as_they_were_trained() -> None:
-    teacher, _, records, _ = digits()
-    x = next(iter(records.values()))[:100]
-    name = teacher.graph.inputs[0].name
-    student = luciole.quantize(teacher, {name: x}, encode_bits="w2a3", uniform=True, proof=False)
+    teacher, x = network(), random(4, 100, 20)
+    student = luciole.quantize(teacher, x, encode_bits="w2a3", uniform=True, proof=False)
     trainer = LevelsTrainer(student.model, teacher, FinetuneSettings(learning_rate=1e-2))
-    assert_alike(outputs_of(trainer, x), run(student.model, {name: x}))
+    assert_alike(outputs_of(trainer, x), run(student.model, {"x": x}))
     take_steps(trainer, x, 20)
     trained = trainer.exported()
-    assert_alike(run(trained, {name: x}), outputs_of(trainer, x))
+    assert_alike(run(trained, {"x": x}), outputs_of(trainer, x))
     models = (student.model, trained)
     for before, after in zip(*(trained_ops(m.graph) for m in models), strict=True):
         for which in ("input_scales", "weights_scales"):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -18,6 +16,7 @@ from luciole.lquantizer.training.labels import Labels
 from luciole.lquantizer.training.optimizer import schedule
 from luciole.lquantizer.training.parameters import trained_ops
 from tests.lquantizer.training.models import (
+    EPOCHS,
     FEW,
     constants,
     convolutional,
@@ -26,21 +25,16 @@ from tests.lquantizer.training.models import (
     plain,
     regression,
     run,
+    step_by_step,
     tune,
+    two_steps,
 )
 
 
 def test_the_loss_falls_and_the_agreement_rises() -> None:
     teacher, student, records, _ = digits()
     before = constants(student)
-    lines: list[str] = []
-    done: list[int] = []
-
-    def track(what: str, total: int) -> Callable[[int], None]:
-        done.append(-total)
-        return done.append
-
-    result = tune(3, report=lines.append, track=track)
+    result, lines, done = plain()
     losses = [epoch.loss for epoch in result.history]
     assert [epoch.epoch for epoch in result.history] == [0, 1, 2, 3]
     assert losses[0] is None
@@ -61,7 +55,7 @@ def test_the_loss_falls_and_the_agreement_rises() -> None:
 def test_the_best_state_is_kept_the_student_included() -> None:
     _, student, _, _ = digits()
     wild = FinetuneSettings(learning_rate=10.0, **FEW)
-    result = tune(1, wild)
+    result = two_steps(wild)
     assert result.best.epoch == 0
     binaries = [
         [data_of(op, "weights_binary") for op in trained_ops(m.graph)]
@@ -71,8 +65,13 @@ def test_the_best_state_is_kept_the_student_included() -> None:
         np.testing.assert_array_equal(old, new)
 
 
+def hidden() -> str:
+    teacher, _, _, _ = digits()
+    return next(op.name for op in teacher.graph.ops if op.kind == "TANH")
+
+
 def test_the_last_state_is_kept_where_nothing_is_held_back() -> None:
-    result = tune(2, FinetuneSettings(held_back=0, batch=400))
+    result = tune(2, FinetuneSettings(held_back=0, batch=400, hints=(hidden(),)))
     assert result.best.epoch == 2
     assert [e.agreement for e in result.history] == [None, None, None]
 
@@ -126,10 +125,11 @@ def test_a_result_knows_what_it_was_learned_from() -> None:
     few = {name: array[:60] for name, array in records.items()}
     result = luciole.quantize(teacher, few, encode_bits=2, judges=records)
     assert result.learned_from == digests(few)
-    tuned = luciole.finetune(result, teacher, records, epochs=1)
+    with step_by_step():
+        tuned, again = (luciole.finetune(result, teacher, x, epochs=1) for x in (records, few))
     assert tuned.judges_are_new
     assert tuned.held_back.min() >= 60
-    assert not luciole.finetune(result, teacher, few, epochs=1).judges_are_new
+    assert not again.judges_are_new
     whole = luciole.quantize(teacher, few, scheme="int8", proof=False)
     assert whole.learned_from == digests(few)
     held_back = luciole.quantize(teacher, few, scheme="int8").learned_from
@@ -176,7 +176,7 @@ def test_the_scale_of_the_records_changes_nothing() -> None:
     settings = FinetuneSettings(**FEW)
     losses = [
         [e.loss for e in r.history[1:]]
-        for r in (plain(2), finetune(*models, large, epochs=2, settings=settings))
+        for r in (plain().result, finetune(*models, large, epochs=EPOCHS, settings=settings))
     ]
     assert losses[0] == pytest.approx(losses[1], rel=1e-3)
 
@@ -195,48 +195,19 @@ def rows_scaled(model: Model, factors: Array) -> Model:
     return copy
 
 
-def test_rows_are_trained_alike_however_large_they_are() -> None:
-    teacher, student, records = regression()
-    (op,) = trained_ops(student.graph)
-    op.weights_scales.set_data(data_of(op, "weights_scales") * np.float32(0.7))
-    many = np.array([1, 2**10, 2**-10], np.float32)
-    rounds = [
-        finetune(
-            rows_scaled(student, factors),
-            rows_scaled(teacher, factors),
-            records,
-            epochs=2,
-            settings=FinetuneSettings(**FEW),
-        )
-        for factors in (np.ones(3, np.float32), many)
-    ]
-    losses = [[e.loss for e in result.history[1:]] for result in rounds]
-    assert losses[0] == losses[1]
-    assert rounds[0].gained
-
-
-def test_labels_and_hints_and_float_weights_are_used() -> None:
-    teacher, student, _, labels = digits()
-    labelled = tune(1, labels=labels)
-    hidden = next(op.name for op in teacher.graph.ops if op.kind == "TANH")
-    hinted = tune(1, FinetuneSettings(hints=(hidden,), **FEW))
-    dense = [op for op in teacher.graph.ops if isinstance(op, FullyConnected)]
-    named = {
-        op.name: float_op.weights.data
-        for op, float_op in zip(trained_ops(student.graph), dense, strict=True)
-    }
-    targeted = tune(1, latents=named)
-    losses = {r.history[1].loss for r in (plain(1), labelled, hinted, targeted)}
-    assert len(losses) == 4
-    assert plain(1).history[0].agreement == targeted.history[0].agreement  # the same start
-
-
-def test_outputs_without_a_softmax_are_compared_by_squared_error() -> None:
+def regressed(factors: Array) -> tuple[Model, Model, FinetuneResult]:
+    """Teacher and student with levels that are too small, rows larger by factors, and training."""
     teacher, student, records = regression()
     (op,) = trained_ops(student.graph)
     op.weights_scales.set_data(data_of(op, "weights_scales") * np.float32(0.5))
+    teacher, student = rows_scaled(teacher, factors), rows_scaled(student, factors)
     settings = FinetuneSettings(learning_rate=3e-3, **FEW)
-    result = finetune(student, teacher, records, epochs=6, settings=settings)
+    return teacher, student, finetune(student, teacher, records, epochs=4, settings=settings)
+
+
+def test_without_a_softmax_squared_errors_count_alike_however_large_rows_are() -> None:
+    teacher, student, result = regressed(np.ones(3, np.float32))
+    _, _, records = regression()
     first = result.history[0]
     assert first.agreement is None
     errors = [
@@ -244,6 +215,25 @@ def test_outputs_without_a_softmax_are_compared_by_squared_error() -> None:
     ]
     assert first.held_back_loss == pytest.approx(errors[0], rel=0.2)
     assert errors[1] < 0.9 * errors[0]
+    assert result.gained
+    _, _, scaled = regressed(np.array([1, 2**10, 2**-10], np.float32))
+    losses = [[e.loss for e in one.history[1:]] for one in (result, scaled)]
+    assert losses[0] == losses[1]
+
+
+def test_labels_and_hints_and_float_weights_are_used() -> None:
+    teacher, student, _, labels = digits()
+    usual, labelled = two_steps(), two_steps(labels=labels[:150])
+    hinted = two_steps(FinetuneSettings(hints=(hidden(),), **FEW))
+    dense = [op for op in teacher.graph.ops if isinstance(op, FullyConnected)]
+    named = {
+        op.name: float_op.weights.data
+        for op, float_op in zip(trained_ops(student.graph), dense, strict=True)
+    }
+    targeted = two_steps(latents=named)
+    losses = {r.history[1].loss for r in (usual, labelled, hinted, targeted)}
+    assert len(losses) == 4
+    assert usual.history[0].agreement == targeted.history[0].agreement  # the same start
 
 
 def test_layers_that_stayed_float_are_trained_unless_unwanted() -> None:
@@ -256,7 +246,8 @@ def test_layers_that_stayed_float_are_trained_unless_unwanted() -> None:
         (FinetuneSettings(), False),
         (FinetuneSettings(float_layers=False), True),
     ):
-        tuned = finetune(student, teacher, few, epochs=1, settings=settings).model
+        with step_by_step():
+            tuned = finetune(student, teacher, few, epochs=1, settings=settings).model
         op = next(op for op in tuned.graph.ops if isinstance(op, FullyConnected))
         for name in ("weights", "bias"):
             assert np.array_equal(data_of(op, name), data_of(first, name)) == stays
@@ -265,9 +256,9 @@ def test_layers_that_stayed_float_are_trained_unless_unwanted() -> None:
 def test_outputs_that_are_not_kept_are_computed_batch_by_batch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    kept = plain(1).history[1].loss
+    kept = two_steps().history[1].loss
     monkeypatch.setattr("luciole.lquantizer.training.train.CACHE_LIMIT", 0)
-    assert tune(1).history[1].loss == pytest.approx(kept, rel=1e-4)
+    assert two_steps().history[1].loss == pytest.approx(kept, rel=1e-4)
 
 
 def test_images_are_moved_by_whole_pixels() -> None:
@@ -290,7 +281,9 @@ def test_a_shift_reaches_the_batches() -> None:
     (places, (images,)) = next(batches.epoch(1))
     assert not np.array_equal(images, x[places])
     settings = FinetuneSettings(shift=1, batch=20)
-    assert len(finetune(student, teacher, {"image": x}, epochs=1, settings=settings).history) == 2
+    with step_by_step():
+        tuned = finetune(student, teacher, {"image": x}, epochs=1, settings=settings)
+    assert len(tuned.history) == 2
 
 
 def test_records_are_mixed_with_others_of_their_batch() -> None:
@@ -329,7 +322,9 @@ def test_mirrored_images_are_places_of_their_own() -> None:
         np.testing.assert_array_equal(batches.labels_at(places), places % 60)
         turned += int((places >= 60).sum())
     assert 10 < turned < 50
-    assert len(finetune(student, teacher, {"image": x}, epochs=1, settings=settings).history) == 2
+    with step_by_step():
+        tuned = finetune(student, teacher, {"image": x}, epochs=1, settings=settings)
+    assert len(tuned.history) == 2
 
 
 @pytest.mark.parametrize(("records", "size"), [(20, 20), (1000, 32), (15000, 50), (60000, 100)])
