@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
-from tests.imports import ROOT, circles, folder_imports, tree
+from tests.imports import ROOT, circles, folder_imports, nodes
 
 GENERATED = {ROOT / "schema" / "enums.py", ROOT / "schema" / "tables.py"}
 """Tables that a command derives from the schema: nobody reads them as code."""
@@ -61,7 +61,7 @@ class Room:
 def functions_of(path: Path) -> tuple[Function, ...]:
     """The functions of a file, also those inside of others."""
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-    return tuple(_function(path, node) for node in ast.walk(tree(path)) if isinstance(node, kinds))
+    return tuple(_function(path, node) for node in nodes(path) if isinstance(node, kinds))
 
 
 def _function(path: Path, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Function:
@@ -84,8 +84,8 @@ def _nesting(node: ast.AST) -> int:
     """How many blocks lie in each other at most; functions inside are counted on their own."""
     deepest = 0
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            continue
+        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.expr)):
+            continue  # no expression holds a block
         inside = _nesting(child)
         is_elif = isinstance(node, ast.If) and node.orelse == [child]
         deepest = max(deepest, inside + (isinstance(child, BLOCKS) and not is_elif))

@@ -7,7 +7,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 
@@ -22,8 +22,8 @@ from tests.imports import (
     imports_of,
     module_of,
     named,
+    nodes,
     room_of,
-    tree,
 )
 
 ENUMS = "luciole.schema.enums"
@@ -174,11 +174,10 @@ def test_numpy_is_taken_from_where_every_stated_version_has_it() -> None:
 
 def readers_of(attribute: str) -> set[str]:
     """The modules that read an attribute of this name off something."""
-    trees = {module_of(path): tree(path) for path in sorted(ROOT.rglob("*.py"))}
     return {
-        module
-        for module, parsed in trees.items()
-        for node in ast.walk(parsed)
+        module_of(path)
+        for path in sorted(ROOT.rglob("*.py"))
+        for node in nodes(path)
         if isinstance(node, ast.Attribute) and node.attr == attribute
     }
 
@@ -210,9 +209,9 @@ processes that read HDF5 and that run other runtimes write to the pipes of their
 """
 
 
-def writes(tree: ast.AST) -> Iterator[str]:
+def writes(module: Iterable[ast.AST]) -> Iterator[str]:
     """What a module calls that writes, renames or makes files; the null device does not count."""
-    for node in ast.walk(tree):
+    for node in module:
         if not isinstance(node, ast.Call):
             continue
         called, given = ast.unparse(node.func), [ast.unparse(a) for a in node.args]
@@ -231,11 +230,11 @@ def test_the_scanner_sees_who_writes_files() -> None:
         "with path.open('wb'): pass\ntempfile.mkstemp()\nname.replace('a', 'b')\nopen(a, 'r+')\n"
     )
     found = ["os.replace", "path.write_text", "tempfile.mkstemp", "open", "path.open"]
-    assert sorted(writes(ast.parse(source))) == sorted(found)
+    assert sorted(writes(ast.walk(ast.parse(source)))) == sorted(found)
 
 
 def test_files_are_written_in_one_place() -> None:
-    found = {module_of(p): list(writes(tree(p))) for p in ROOT.rglob("*.py")}
+    found = {module_of(p): list(writes(nodes(p))) for p in ROOT.rglob("*.py")}
     assert found["luciole.files.writing"], "the scanner found the code"
     others = {m: f for m, f in found.items() if f and not any(below(m, w) for w in WRITERS)}
     assert others == {}

@@ -11,12 +11,12 @@ import ast
 import json
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from tests.changes import changed
 from tests.house import files_of, names
-from tests.imports import ROOT, tree
+from tests.imports import ROOT, nodes
 
 TABLE = Path(__file__).with_name("wording.json")
 RIDDLES = {"found", "given", "wanted", "many", "more", "way", "how"}
@@ -26,9 +26,15 @@ PRONOUN = re.compile(r"(Say|Tell|Let|Those|Such|Do so)\b|[A-Z]\w+ (what|those|su
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
+@lru_cache(maxsize=1)
+def inside(function: Function) -> tuple[ast.AST, ...]:
+    """List all nodes of a function, which several look for."""
+    return tuple(ast.walk(function))
+
+
 def riddles(function: Function) -> Iterator[tuple[int, str]]:
     """Find locals and parameters that are named by a riddle."""
-    for node in ast.walk(function):
+    for node in inside(function):
         if isinstance(node, ast.arg) and node.arg in RIDDLES:
             yield node.lineno, f"the name {node.arg}"
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in RIDDLES:
@@ -37,9 +43,9 @@ def riddles(function: Function) -> Iterator[tuple[int, str]]:
 
 def splats(function: Function) -> Iterator[tuple[int, str]]:
     """Find calls that are given a local tuple's elements, of which nothing says what they are."""
-    made = [node for node in ast.walk(function) if isinstance(node, ast.Assign)]
+    made = [node for node in inside(function) if isinstance(node, ast.Assign)]
     tuples = {ast.unparse(node.targets[0]) for node in made if isinstance(node.value, ast.Tuple)}
-    for call in ast.walk(function):
+    for call in inside(function):
         for part in call.args if isinstance(call, ast.Call) else ():
             if isinstance(part, ast.Starred) and ast.unparse(part.value) in tuples:
                 yield part.lineno, f"the splat {ast.unparse(part)}"
@@ -57,7 +63,7 @@ def places(room: str) -> tuple[str, ...]:
     """List what is wrong in a room, with files and lines, each place once."""
     wrong: dict[tuple[Path, int, str], None] = {}
     for path in files_of(room):
-        for node in ast.walk(tree(path)):
+        for node in nodes(path):
             if isinstance(node, Function):
                 for find in (riddles, splats, sentences):
                     wrong.update(dict.fromkeys((path, *place) for place in find(node)))
