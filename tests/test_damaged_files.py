@@ -19,7 +19,7 @@ from luciole.ir import LucioleError
 from tests.support import data_path
 
 MODELS = ("ad01_int8", "kws_fp32", "kws_int8", "mnist_lstm_fp32", "resnet8_fp32")
-PER_MODEL = 20
+PER_MODEL = 12
 MEMORY = 64 << 20
 
 
