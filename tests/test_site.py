@@ -96,9 +96,10 @@ def test_a_drawing_refuses_circles() -> None:
 
 
 def test_every_room_is_drawn_and_listed() -> None:
+    picture, table = rooms.picture(), rooms.table()
     for room in [*MAY_IMPORT, rooms.FACE]:
-        assert f">{room}</text>" in rooms.picture()
-        assert f"\n| `{room}` |" in rooms.table()
+        assert f">{room}</text>" in picture
+        assert f"\n| `{room}` |" in table
 
 
 def test_the_table_says_what_the_imports_say() -> None:
