@@ -34,7 +34,7 @@ ABOUT = {
     "benchmarks/": ("tests/test_benchmarks.py",),
     "docs/": ("tests/test_docs.py", "tests/test_site.py"),
     "docs/notebooks/": ("tests/test_notebooks.py",),
-    "examples/": ("tests/test_docs.py",),
+    "examples/": ("tests/test_docs.py", "tests/test_examples.py"),
     "luciole/drawing/page/": ("tests/tools/view/test_server.py",),
     "mkdocs.yml": ("tests/test_site.py",),
     "setup.cfg": ("tests/test_supply_chain.py",),

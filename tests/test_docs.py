@@ -39,7 +39,7 @@ INSTALLED = ("mkdocs", "mypy", "pip", "ruff", "venv")
 NAMES = {own_name(name): name for name in PROGRAMS} | {f"luciole {n}": n for n in PROGRAMS}
 """Programs by what people type."""
 
-every_document = pytest.mark.parametrize("document", ["README.md", *PAGES])
+every_document = pytest.mark.parametrize("document", ["README.md", "examples/README.md", *PAGES])
 
 
 def text_of(document: str) -> str:
