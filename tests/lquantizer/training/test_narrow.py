@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from luciole.lquantizer.training.folded_weights import FoldedWeights
 from luciole.lquantizer.training.narrow_trainer import NarrowTrainer
 from luciole.lquantizer.training.tensorflow import tensorflow
 from luciole.lquantizer.training.uniform_settings import NarrowSettings
+from tests.lquantizer.training.models import step_by_step
 from tests.norm_support import images, unfolded
 
 X = images(1, 60)
@@ -119,14 +121,14 @@ def test_the_exact_form_convolves_twice(start: Start, folding: str, count: int) 
     assert layer.convolutions == count
 
 
-@pytest.mark.parametrize("bits", [2, 8])
+@pytest.mark.parametrize("bits", [2, 3, 8])
 def test_a_trained_file_computes_what_was_trained(start: Start, bits: int) -> None:
     """The integers' file beside the rounded network; its weights keep to their bits."""
     how = NarrowSettings(folding="exact", delay=0.4, freeze_norms=0.8, momentum=0.99, batch=16)
     narrowed = start.narrowed(widths(start, bits))
-    found = finetune(
-        narrowed, start.network.model, RECORDS, epochs=2, settings=how, latents=dict(start.latents)
-    )
+    teacher, latents = start.network.model, dict(start.latents)
+    with nullcontext() if bits == 8 else step_by_step():  # one graph is like another
+        found = finetune(narrowed, teacher, RECORDS, epochs=2, settings=how, latents=latents)
     constants = [v for v in found.model.graph.values if v.data is not None]
     weights = [v.data for v in constants if v.data is not None and v.dtype.name == "INT8"]
     assert len(weights) == 3
@@ -134,7 +136,7 @@ def test_a_trained_file_computes_what_was_trained(start: Start, bits: int) -> No
     answers = luciole.Interpreter(found.model).run(RECORDS)[found.model.graph.outputs[0].name]
     wanted = luciole.Interpreter(unfolded()).run(RECORDS)["softmax"]
     assert answers.shape == wanted.shape
-    error = {2: 0.5, 8: 0.03}[bits]
+    error = {2: 0.5, 3: 0.25, 8: 0.03}[bits]
     assert float(np.abs(answers - wanted).mean()) < error
 
 

@@ -28,6 +28,7 @@ from luciole.lquantizer.training.uniform_trainer import UniformTrainer
 from luciole.schema.enums import ActivationFunctionType as Act
 from tests.lquantizer.networks import Builder, images
 from tests.lquantizer.runs import records
+from tests.lquantizer.training.models import step_by_step
 from tests.networks import random
 
 ROUGH: dict[str, Any] = {
@@ -140,7 +141,7 @@ def test_training_starts_from_exactly_the_student() -> None:
 
 def steps_apart(of: UniformTrainer, x: Array) -> dict[str, int]:
     """How many steps each tensor of the file is from what the network in training makes of the
-    file's own tensors in front of it, for one record.
+    file's own tensors in front of it.
     """
     made, rounded = of.exported(), of.rounded().model
     stored = {v.name: v for v in made.graph.values}
@@ -181,10 +182,9 @@ def test_the_file_is_the_network_in_training_within_one_step(settings: dict[str,
     given = small(images)
     of, x = trainer(given, **settings), given[2]
     take_steps(of, x[:20], 10)
-    for number in range(20, 22):
-        apart = steps_apart(of, x[number : number + 1])
-        assert len(apart) > 10
-        assert max(apart.values()) <= 1
+    apart = steps_apart(of, x[20:22])
+    assert len(apart) > 10
+    assert max(apart.values()) <= 1
     assert constants(of.exported()) != constants(given[1].model)
 
 
@@ -197,8 +197,10 @@ def grids(of: UniformTrainer) -> dict[str, tuple[float, int]]:
 
 def test_tensors_that_share_go_on_sharing_and_fixed_ones_stay() -> None:
     given = small(images)
-    of, before = trainer(given), grids(trainer(given))
-    take_steps(of, given[2][:20], 5)
+    of = trainer(given)
+    before = grids(of)
+    with step_by_step():
+        take_steps(of, given[2][:20], 2)
     after = grids(of)
     groups = tied_tensors(of.model.graph)
     assert max(len(group.codes) for group in groups) > 3  # pools, what is joined, what is reshaped
@@ -216,7 +218,8 @@ def test_what_cuts_nothing_off_is_moved_by_steps_alone() -> None:
     for gradient in ("clip", "step"):
         of = trainer(gradient=gradient)
         before = grids(of)
-        take_steps(of, x[:40] / 4, 1)
+        with step_by_step():
+            take_steps(of, x[:40] / 4, 1)
         moved = [before[name] != grid for name, grid in grids(of).items()]
         assert sum(moved) == (3 if gradient == "step" else 0)
 
@@ -228,7 +231,8 @@ def test_symmetric_tensors_stay_symmetric() -> None:
     )
     of = trainer((model, made, x))
     before = grids(of)
-    take_steps(of, x[:40], 3)
+    with step_by_step():
+        take_steps(of, x[:40], 3)
     after = grids(of)
     assert {point for _, point in before.values()} == {0, -128}
     assert {n: point for n, (_, point) in after.items()} == {n: p for n, (_, p) in before.items()}
@@ -241,9 +245,10 @@ def test_thresholds_follow_what_batches_hold_until_they_are_frozen() -> None:
     of = trainer(momentum=0.75, freeze=0.5)
     name = next(op.input.name for op in of.model.graph.ops if isinstance(op, Quantize))
     wanted, part = whole, float(np.ptp(x))
-    for step in range(4):
-        of.step(of.prepare(step, 4), [x], of.teach(x), np.zeros(len(x), np.int64))
-        wanted += 0.25 * (part - wanted) * (step < 2)
+    with step_by_step():
+        for step in range(4):
+            of.step(of.prepare(step, 4), [x], of.teach(x), np.zeros(len(x), np.int64))
+            wanted += 0.25 * (part - wanted) * (step < 2)
     assert grids(of)[name][0] * 255 == pytest.approx(wanted, rel=1e-3)
 
 
@@ -283,7 +288,8 @@ def outputs(model: Model, x: Array) -> Array:
 def test_a_network_is_never_worse_than_its_start() -> None:
     model, result, x = small()
     wild = UniformSettings(batch=40, held_back=0.3, learning_rate=5.0)
-    found = luciole.finetune(result, model, x, epochs=1, settings=wild)
+    with step_by_step():
+        found = luciole.finetune(result, model, x, epochs=1, settings=wild)
     assert not found.gained
     assert "gained nothing" in found.summary()
     assert constants(found.model) == constants(result.model)
@@ -312,7 +318,8 @@ def test_a_rate_that_starts_anew_falls_as_often() -> None:
     shares = [float(of.prepare(step, 9)[0]) for step in range(9)]
     assert shares[:3] == shares[3:6] == shares[6:]
     assert shares[0] == 1 > shares[1] > shares[2]
-    take_steps(of, x[:40], 2)
+    with step_by_step():
+        take_steps(of, x[:40], 2)
     assert any(np.any(m.numpy()) for m in of.adam.first)
     of.prepare(3, 9)
     assert not any(np.any(m.numpy()) for m in (*of.adam.first, *of.adam.second))
@@ -325,7 +332,8 @@ def test_other_schemes_are_trained_as_well(scheme: str) -> None:
     made = luciole.quantize(
         model, few, scheme=scheme, input_type=scheme.partition("x")[0], rescale="none"
     )
-    found = luciole.finetune(made, model, x, epochs=1, settings=UniformSettings(batch=80))
+    with step_by_step():
+        found = luciole.finetune(made, model, x, epochs=1, settings=UniformSettings(batch=80))
     assert [v.dtype for v in found.model.graph.inputs] == [v.dtype for v in made.model.graph.inputs]
     assert len(found.history) == 2
 
