@@ -98,7 +98,7 @@ def public_folder() -> Iterator[Path]:
 
 
 AS_USERS = """
-import json, os, sys, tempfile
+import gc, json, os, sys, tempfile
 sys.path.insert(0, sys.argv[1])
 from luciole.kernels.jit.ahead import ahead_folders
 from luciole.kernels.jit.cache import kernel_cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -34,22 +35,48 @@ def in_child(work):
 """
 
 
-def run(program: str) -> list[str]:
-    """The lines that a program prints, in a process that may hang or be stopped."""
-    command = [sys.executable, "-W", "ignore", "-c", PRELUDE + program]
+EACH = """
+import gc, json, tempfile
+
+check(Interpreter(model))
+assert threading.active_count() == 1
+gc.freeze()  # children need not look through all that is there
+for program in json.loads(sys.argv[1]):
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        child = os.fork()
+        if child == 0:
+            os.dup2(out.fileno(), 1)
+            os.dup2(err.fileno(), 2)
+            exec(program)
+            sys.exit()
+        status = os.waitpid(child, 0)[1]
+        for file in (out, err):
+            file.seek(0)
+        print(json.dumps([status, err.read(), out.read().splitlines()]), flush=True)
+"""
+"""Runs programs in processes of their own, once kernels are read, before any thread begins."""
+
+PROGRAMS: dict[str, str] = {}
+
+
+@pytest.fixture(scope="module")
+def printed() -> dict[str, list[str]]:
+    """The lines that programs print, in processes that may hang or be stopped."""
+    command = [sys.executable, "-W", "ignore", "-c", PRELUDE + EACH]
+    command.append(json.dumps(list(PROGRAMS.values())))
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
-    return done.stdout.splitlines()
+    ran = [json.loads(line) for line in done.stdout.splitlines()]
+    for status, said, _ in ran:
+        assert (status, said) == (0, ""), said
+    return {name: lines for name, (_, _, lines) in zip(PROGRAMS, ran, strict=True)}
 
 
-@pytest.mark.parametrize("pause", [0, 0.1])
-def test_a_child_runs_the_interpreter_of_its_parent(pause: float) -> None:
-    """Its threads spin when the process is forked, or sleep."""
-    program = f"""
-def of_threads(count):
+PROGRAMS["threads"] = """
+def of_threads(count, pause):
     interpreter = Interpreter(model, num_threads=count)
     check(interpreter)
-    time.sleep({pause})
+    time.sleep(pause)
     def work():
         assert threading.active_count() == 1
         check(interpreter)
@@ -58,22 +85,27 @@ def of_threads(count):
         check(Interpreter(model, num_threads=count))
     in_child(work)
     check(interpreter)
-for count in (1, 2, 3):
-    of_threads(count)
+for count, pause in ((1, 0), (2, 0), (3, 0), (2, 0.1), (3, 0.1)):
+    of_threads(count, pause)
 """
-    assert run(program) == ["child", "parent"] * 3
 
 
-def test_children_of_children_do_too() -> None:
-    program = """
+def test_a_child_runs_the_interpreter_of_its_parent(printed: dict[str, list[str]]) -> None:
+    """Its threads spin when the process is forked, or sleep."""
+    assert printed["threads"] == ["child", "parent"] * 5
+
+
+PROGRAMS["grandchildren"] = """
 interpreter = Interpreter(model, num_threads=2)
 in_child(lambda: in_child(lambda: check(interpreter)))
 """
-    assert run(program) == ["child", "parent", "child", "parent"]
 
 
-def test_children_that_do_not_run_it_end() -> None:
-    program = """
+def test_children_of_children_do_too(printed: dict[str, list[str]]) -> None:
+    assert printed["grandchildren"] == ["child", "parent", "child", "parent"]
+
+
+PROGRAMS["idle children"] = """
 interpreter = Interpreter(model, num_threads=2)
 check(interpreter)
 in_child(lambda: None)
@@ -83,11 +115,13 @@ def forget():
 in_child(forget)
 check(interpreter)
 """
-    assert run(program) == ["child", "parent"] * 2
 
 
-def test_a_child_is_refused_what_ran_in_another_thread() -> None:
-    program = """
+def test_children_that_do_not_run_it_end(printed: dict[str, list[str]]) -> None:
+    assert printed["idle children"] == ["child", "parent"] * 2
+
+
+PROGRAMS["another thread"] = """
 held = Held(num_threads=2)
 def work():
     for call in (held.interpreter.invoke, lambda: held.interpreter.get_tensor(0)):
@@ -99,15 +133,17 @@ def work():
 in_child(work)
 print(held.release())
 """
+
+
+def test_a_child_is_refused_what_ran_in_another_thread(printed: dict[str, list[str]]) -> None:
     line = (
         "the interpreter was running in another thread when the process was forked: "
         "make another one of its model"
     )
-    assert run(program) == [line, line, "child", "parent", "[2.0, 3.0, 4.0, 5.0]"]
+    assert printed["another thread"] == [line, line, "child", "parent", "[2.0, 3.0, 4.0, 5.0]"]
 
 
-def test_a_run_that_forks_goes_on_in_both() -> None:
-    program = """
+PROGRAMS["a run"] = """
 interpreter = Interpreter(model, num_threads=2)
 watcher = Meddler(lambda: os.fork() if len(watcher.found) == 0 else None)
 interpreter.attach_observer(watcher)
@@ -120,11 +156,13 @@ interpreter.detach_observer(watcher)
 check(interpreter)
 print("parent" if child else "child", flush=True)
 """
-    assert run(program) == ["child", "parent"]
 
 
-def test_pools_may_use_what_was_made_before() -> None:
-    program = """
+def test_a_run_that_forks_goes_on_in_both(printed: dict[str, list[str]]) -> None:
+    assert printed["a run"] == ["child", "parent"]
+
+
+PROGRAMS["pools"] = """
 import multiprocessing
 interpreter = Interpreter(model, num_threads=2)
 check(interpreter)
@@ -135,11 +173,13 @@ with multiprocessing.get_context("fork").Pool(2) as pool:
     print(pool.map(work, range(8)))
 check(interpreter)
 """
-    assert run(program) == [str(list(range(8)))]
 
 
-def test_threads_that_run_are_not_disturbed_by_forks() -> None:
-    program = """
+def test_pools_may_use_what_was_made_before(printed: dict[str, list[str]]) -> None:
+    assert printed["pools"] == [str(list(range(8)))]
+
+
+PROGRAMS["threads that run"] = """
 interpreter, other = (Interpreter(model, num_threads=2) for _ in range(2))
 check(interpreter), check(other)
 stop = threading.Event()
@@ -153,4 +193,7 @@ for _ in range(3):
 stop.set()
 thread.join()
 """
-    assert run(program) == ["child", "parent"] * 3
+
+
+def test_threads_that_run_are_not_disturbed_by_forks(printed: dict[str, list[str]]) -> None:
+    assert printed["threads that run"] == ["child", "parent"] * 3

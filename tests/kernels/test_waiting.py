@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import pty
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -11,53 +10,77 @@ from pathlib import Path
 import pytest
 
 PROGRAM = """
-import sys
+import json, os, pty, sys
 from luciole.kernels.jit import kernel_cache, together, waiting, with_compiled
 from tests.cache_support import adding
-waiting.PATIENCE = float(sys.argv[1])
-together.cores = lambda: int(sys.argv[2])
-if sys.argv[3:]:
-    waiting.always_show()
-with_compiled(lambda: [k.address for k in [adding(n) for n in range(3)]])
-print(kernel_cache().compiled)
+
+def compile(folder, patience, cores, always):
+    os.environ["LUCIOLE_CACHE"] = folder
+    kernel_cache.cache_clear()
+    waiting.PATIENCE = patience
+    together.cores = lambda: cores
+    if always:
+        waiting.always_show()
+    with_compiled(lambda: [k.address for k in [adding(n) for n in range(3)]])
+    assert kernel_cache().compiled == 3
+
+adding(3).compile()  # what the first one takes, once for all processes
+for on_terminal, *words in json.loads(sys.argv[1]):
+    ours, theirs = pty.openpty() if on_terminal else os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.dup2(theirs, 2)
+        compile(*words)
+        os._exit(0)
+    status = os.waitpid(child, 0)[1]
+    os.write(theirs, b".")
+    os.close(theirs)
+    print(json.dumps([status, os.read(ours, 1 << 16).decode().removesuffix(".")]), flush=True)
+    os.close(ours)
 """
 
+CASES = {
+    "terminal, one core": (True, 0, 1, False),
+    "terminal, two cores": (True, 0, 2, False),
+    "short time": (True, 600, 1, False),
+    "file": (False, 0, 1, False),
+    "file that is to have it": (False, 0, 1, True),
+}
+"""Whether standard error is a terminal, seconds, cores, and whether a line is asked for."""
 
-def said(folder: Path, *words: str, on_terminal: bool) -> str:
-    """What a process writes on standard error that compiles three kernels."""
-    ours, theirs = pty.openpty() if on_terminal else os.pipe()
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What processes write on standard error that compile three kernels each."""
+    cases = [
+        (on_terminal, str(tmp_path_factory.mktemp("cache")), *words)
+        for on_terminal, *words in CASES.values()
+    ]
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *words],
-        env={**os.environ, "LUCIOLE_CACHE": str(folder)},
+        [sys.executable, "-c", PROGRAM, json.dumps(cases)],
+        cwd=Path(__file__).parents[2],
         stdout=subprocess.PIPE,
-        stderr=theirs,
         text=True,
         check=True,
     )
-    assert done.stdout == "3\n"
-    os.write(theirs, b".")
-    os.close(theirs)
-    text = os.read(ours, 1 << 16).decode()
-    os.close(ours)
-    return text.removesuffix(".")
+    ran = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [status for status, _ in ran] == [0] * len(CASES), ran
+    return {case: text for case, (_, text) in zip(CASES, ran, strict=True)}
 
 
 LINES = [f"luciole: compiling kernels, {n} of 3" for n in (1, 2, 3)]
 
 
-@pytest.mark.parametrize("cores", ["1", "2"])
-def test_a_terminal_shows_a_line_that_goes(tmp_path: Path, cores: str) -> None:
+@pytest.mark.parametrize("case", ["terminal, one core", "terminal, two cores"])
+def test_a_terminal_shows_a_line_that_goes(said: dict[str, str], case: str) -> None:
     blank = " " * len(LINES[0])
-    assert said(tmp_path, "0", cores, on_terminal=True) == "\r" + "\r".join([*LINES, blank, ""])
+    assert said[case] == "\r" + "\r".join([*LINES, blank, ""])
 
 
-def test_a_short_time_shows_nothing(tmp_path: Path) -> None:
-    assert said(tmp_path, "600", "1", on_terminal=True) == ""
+def test_a_short_time_shows_nothing(said: dict[str, str]) -> None:
+    assert said["short time"] == ""
 
 
-def test_a_file_gets_a_line_only_where_it_is_asked_for(tmp_path: Path) -> None:
-    assert said(tmp_path / "a", "0", "1", on_terminal=False) == ""
-    assert (
-        said(tmp_path / "b", "0", "1", "always", on_terminal=False)
-        == "luciole: compiling 3 kernels\n"
-    )
+def test_a_file_gets_a_line_only_where_it_is_asked_for(said: dict[str, str]) -> None:
+    assert said["file"] == ""
+    assert said["file that is to have it"] == "luciole: compiling 3 kernels\n"
