@@ -101,13 +101,15 @@ def test_places_of_extremes_skip_nan_as_the_reference() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cls", "dtype"),
+    ("cls", "dtype", "axes"),
     [
-        *((ReduceMax, dtype) for dtype in (np.int8, np.uint8, np.int16, np.int32, np.int64)),
-        *((ReduceMin, dtype) for dtype in (np.uint8, np.int64)),
+        *((ReduceMax, np.int8, axes) for axes in ([0], [1], [2], [0, 2], [1, 2], [0, 1, 2])),
+        *((ReduceMin, np.int64, axes) for axes in ([0], [1], [2], [0, 2], [1, 2], [0, 1, 2])),
+        *((ReduceMax, dtype, [1]) for dtype in (np.uint8, np.int32)),  # columns
+        *((ReduceMax, dtype, [1, 2]) for dtype in (np.int16, np.int64)),  # rows
+        (ReduceMin, np.uint8, [1, 2]),
     ],
 )
-@pytest.mark.parametrize("axes", [[0], [1], [2], [0, 2], [1, 2], [0, 1, 2]])
 def test_extremes_of_integers(cls: type[Op], dtype: Any, axes: list[int]) -> None:
     x = integers(RNG, dtype, (4, 6, 37))
     model = one_op(cls, [x, np.array(axes, np.int32)], (1,))
