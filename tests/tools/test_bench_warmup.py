@@ -118,12 +118,20 @@ def test_warmup_refuses_to_compile_for_nobody(
     )
 
 
+def write_negation() -> None:
+    """Write a model whose kernel takes little time to be compiled."""
+    model = random_models.alone(Neg, [TensorType.FLOAT32])
+    assert model is not None
+    luciole.save(model, "model.circle")
+
+
 def test_warmup_fails_where_the_disk_is_full(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = (
         "import resource, sys\nfrom luciole.tools.main import main\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\nsys.exit(main(sys.argv[1:]))"
     )
     monkeypatch.setenv("LUCIOLE_CACHE", str(folder / "empty"))
+    write_negation()
     outcome = spawn("warmup", "model.circle", "--json", program=["-c", program])
     assert outcome.code == 1
     assert json.loads(outcome.out)["kernels"] == 0
@@ -135,9 +143,7 @@ def test_warmup_fails_where_the_disk_is_full(folder: Path, monkeypatch: pytest.M
 def test_a_benchmark_says_whether_kernels_are_kept(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = random_models.alone(Neg, [TensorType.FLOAT32])
-    assert model is not None
-    luciole.save(model, "model.circle")
+    write_negation()
     few = ["--num-runs=1", "--min-secs=0", "--warmup-runs=0", "--warmup-min-secs=0"]
     for cache, said in (
         ("model.circle", r"[1-9]\d* compiled, not kept"),

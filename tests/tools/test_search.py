@@ -28,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def arguments(folder: Path) -> list[str]:
-    few = ["--evaluations", "8", "--options", "w1a2,w2a4,dynamic,float", "--files", "3"]
+    few = ["--evaluations", "6", "--options", "w1a2,w2a4,dynamic,float", "--files", "3"]
     files = [str(folder / "model.circle"), "--data", str(folder / "data.npy")]
     return [*files, *few, "-o", str(folder / "front")]
 
@@ -50,7 +50,7 @@ def test_the_same_command_again_finds_the_same(folder: Path, capsys: Capture) ->
     before = json.loads((folder / "front" / "report.json").read_text())
     assert main([*arguments(folder), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == before
-    assert len(before["evaluated"]) == 8
+    assert len(before["evaluated"]) == 6
 
 
 def test_tables_and_page_hold_the_front(folder: Path) -> None:
