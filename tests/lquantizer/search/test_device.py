@@ -149,15 +149,15 @@ def test_two_devices_are_two_objectives(tmp_path: Path) -> None:
         objectives=("accuracy", "latency:one", "latency:two"),
         evaluations=6,
         options=("levels:w1a2", "levels:w2a4", "dynamic:int8", "float"),
-        files=4,
+        files=3,
         few=20,
         devices=tuple(paths),
     )
     folder, lines = tmp_path / "front", list[str]()
-    found = luciole.search(network(SIZES), X, folder, options, say=lines.append)
-    macs = dict(zip(("fc1", "fc2", "fc3"), (40 * 32, 32 * 16, 16 * 4), strict=True))
-    elements = (32 + 16) * 1 + 0  # what TANH gives; layers as floats add their outputs
-    outputs = dict(zip(macs, (32, 16, 4), strict=True))
+    found = luciole.search(network((40, 16, 4)), X, folder, options, say=lines.append)
+    macs = dict(zip(("fc1", "fc2"), (40 * 16, 16 * 4), strict=True))
+    elements = 16  # what TANH gives; layers as floats add their outputs
+    outputs = dict(zip(macs, (16, 4), strict=True))
     for file in found.front:
         for name, mac in (("one", 1.0), ("two", 3.0)):
             each = {"levels:w1a2": (0.1, 0), "levels:w2a4": (0.8 / mac, 0), "float": (mac, 1)}
@@ -173,4 +173,4 @@ def test_two_devices_are_two_objectives(tmp_path: Path) -> None:
         SearchOptions(objectives=("accuracy", "latency:three"), devices=tuple(paths))
     twice = SearchOptions(devices=(paths[0], paths[0]))
     with pytest.raises(QuantizeError, match="two devices are called 'one'"):
-        luciole.search(network(SIZES), X, tmp_path / "twice", twice)
+        luciole.search(network((40, 16, 4)), X, tmp_path / "twice", twice)

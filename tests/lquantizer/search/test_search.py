@@ -25,7 +25,7 @@ from luciole.lquantizer.search.networks import Searched, candidate_of, key_of
 from luciole.lquantizer.search.nsga2 import fronts, hypervolume, spread
 from luciole.lquantizer.search.options import SearchOptions
 from luciole.lquantizer.search.result import SearchResult
-from luciole.lquantizer.search.runners import InProcess, Outcome, Runner, Task, Work
+from luciole.lquantizer.search.runners import InProcess, Outcome, Runner, Task
 from luciole.lquantizer.search.search import Search
 from luciole.lquantizer.search.space import (
     LEARNED_OPTIONS,
@@ -37,6 +37,7 @@ from luciole.lquantizer.search.space import (
 from luciole.lquantizer.search.storage import Storage
 from luciole.lquantizer.search.tasks import drive
 from luciole.lquantizer.search.workers import Workers
+from tests.lquantizer.search.squares import Begin
 from tests.networks import network, random
 
 X = random(1, 60, 64)
@@ -281,35 +282,6 @@ def test_bisecting_takes_the_ends_the_middle_the_quarters() -> None:
 
 
 # ------------------------------------------------------------------------------------- runners
-class Squares:
-    """Squares numbers; a worker that gets -1 dies the first time."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def __call__(self) -> Squares:
-        return self
-
-    def work(self, task: Task) -> int:
-        number = int(task["number"])
-        if number < 0 and not (self.folder / str(number)).exists():
-            (self.folder / str(number)).touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        if number == 99:
-            raise ValueError("no square")
-        return number * number
-
-
-class Begin:
-    """Gives the work, as what is sent to workers does."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def __call__(self) -> Work:
-        return Squares(self.folder).work
-
-
 def squares(runner: Runner, numbers: list[int]) -> dict[str, Outcome]:
     found: dict[str, Outcome] = {}
     tasks = iter([(str(number), {"number": number}) for number in numbers])
