@@ -33,6 +33,11 @@ def dense(keras: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
+def imported(dense: Any) -> luciole.Model:
+    return from_keras(dense)
+
+
+@pytest.fixture(scope="module")
 def convolution(keras: Any) -> Any:
     """Every variable random, so that a batch normalization does something."""
     layers = keras.layers
@@ -85,16 +90,15 @@ def check(imported: luciole.Model, model: Any, x: Array) -> None:
 
 
 @pytest.mark.parametrize(
-    "write",
-    [as_keras, as_h5, as_saved_model, as_keras_without_its_ending, as_h5_with_another_ending],
+    "write", [as_keras, as_saved_model, as_keras_without_its_ending, as_h5_with_another_ending]
 )
 def test_files_give_what_keras_computes(dense: Any, tmp_path: Path, write: Write) -> None:
     x = RNG.normal(size=(5, 12)).astype(np.float32)
     check(luciole.load(write(dense, tmp_path)), dense, x)
 
 
-def test_a_live_model_gives_what_keras_computes(dense: Any) -> None:
-    check(from_keras(dense), dense, RNG.normal(size=(5, 12)).astype(np.float32))
+def test_a_live_model_gives_what_keras_computes(dense: Any, imported: luciole.Model) -> None:
+    check(imported, dense, RNG.normal(size=(5, 12)).astype(np.float32))
 
 
 def test_convolutions_give_what_keras_computes(convolution: Any) -> None:
@@ -139,8 +143,10 @@ def test_names_are_those_that_keras_has(keras: Any, tmp_path: Path) -> None:
     assert {v.name for v in (*saved.inputs, *saved.outputs)} == {"image", "output_0", "output_1"}
 
 
-def test_the_output_of_layers_in_a_row_is_called_after_the_last(dense: Any) -> None:
-    assert [v.name for v in from_keras(dense).graph.outputs] == [dense.layers[-1].name]
+def test_the_output_of_layers_in_a_row_is_called_after_the_last(
+    dense: Any, imported: luciole.Model
+) -> None:
+    assert [v.name for v in imported.graph.outputs] == [dense.layers[-1].name]
 
 
 def test_a_live_model_refuses_an_example(dense: Any) -> None:
@@ -148,9 +154,11 @@ def test_a_live_model_refuses_an_example(dense: Any) -> None:
         luciole.load(dense, RNG.normal(size=(1, 12)))
 
 
-def test_an_imported_model_is_quantized_and_saved(dense: Any, tmp_path: Path) -> None:
+def test_an_imported_model_is_quantized_and_saved(
+    dense: Any, imported: luciole.Model, tmp_path: Path
+) -> None:
     x = RNG.normal(size=(200, 12)).astype(np.float32)
-    result = luciole.quantize(from_keras(dense), x, encode_bits=4)
+    result = luciole.quantize(imported, x, encode_bits=4)
     assert [layer.skipped for layer in result.report.layers] == [None, None]
     luciole.save(result.model, tmp_path / "m.circle")
     found = next(iter(luciole.Interpreter(tmp_path / "m.circle").run(x).values()))
@@ -172,9 +180,9 @@ def test_json_is_all_that_import_prints(dense: Any, tmp_path: Path) -> None:
     assert json.loads(outcome.out)["operators"] == kinds
 
 
-def test_tensorflow_still_speaks_to_its_user_afterwards(keras: Any, dense: Any) -> None:
+@pytest.mark.usefixtures("imported")
+def test_tensorflow_still_speaks_to_its_user_afterwards() -> None:
     """Its loggers hold no stream that is closed by now."""
-    from_keras(dense)
     names = ("tensorflow", "absl", "keras")
     handlers = [h for name in names for h in logging.getLogger(name).handlers]
     streams = [h.stream for h in handlers if isinstance(h, logging.StreamHandler)]
