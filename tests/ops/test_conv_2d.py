@@ -236,7 +236,7 @@ HYBRID = [
     ((2, 6, 5, 3), (60, 3, 2, 3)),
     ((1, 12, 5, 16), (61, 1, 1, 16)),
     ((3, 9, 11, 1), (64, 5, 4, 1)),
-    ((1, 6, 7, 6), (180, 3, 3, 2)),
+    ((1, 6, 7, 6), (192, 3, 3, 2)),
 ]
 """Inputs and filters. Outputs fill four vectors: kernels are compiled for the tiles of that."""
 

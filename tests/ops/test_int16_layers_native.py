@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,13 @@ def check(made: Layer) -> None:
     check_compiled(made.cls, made.operands, constant, **made.options)
 
 
-@pytest.mark.parametrize("bias", BIASES)
-@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize(
+    ("sample", "bias"),
+    [
+        *product(SAMPLES, [np.int64, None]),
+        *product([*SAMPLES[1:4], SAMPLES[10], *SAMPLES[14:]], [np.int32]),  # of any tiles
+    ],
+)
 def test_compiled_layers_equal_the_reference(
     sample: tuple[type[Op], Any, Any, Any], bias: Any
 ) -> None:
