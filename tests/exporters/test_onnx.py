@@ -352,7 +352,7 @@ def int8_network(scheme: str) -> Model:
     rng = np.random.default_rng(0)
     model = convolutions(8, 8)
     x = rng.normal(size=(64, *model.graph.inputs[0].dims[1:])).astype(np.float32)
-    return luciole.quantize(model, x, scheme=scheme, proof=False).model
+    return luciole.quantize(model, x, scheme=scheme).model
 
 
 @pytest.mark.parametrize(
