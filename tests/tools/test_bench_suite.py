@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -57,11 +56,11 @@ def test_a_part_is_shown_and_kept(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert kept["machine"]["cpu"]
 
 
-def test_the_suite_refuses_an_unknown_part() -> None:
-    command = [sys.executable, "-m", "benchmarks", "--only", "speed"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr.startswith("benchmarks: error: 'speed' is no part: there is latency,")
+def test_the_suite_refuses_an_unknown_part(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        suite.main(["--only", "speed"])
+    said = capsys.readouterr().err
+    assert said.startswith("benchmarks: error: 'speed' is no part: there is latency,")
 
 
 def test_a_part_without_its_data_is_left_out(tmp_path: Path) -> None:

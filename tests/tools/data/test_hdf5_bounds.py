@@ -72,7 +72,7 @@ def bomb(file: Any, folder: Path) -> None:
     del file["value/0/0"]
     options: Any = {"chunks": (1, 1024, 1024), "maxshape": (None,) * 3, "compression": "gzip"}
     made = file.create_dataset("value/0/0", (1, 4, 4), "f4", **options)
-    made.id.write_direct_chunk((0, 0, 0), zlib.compress(bytes(400 << 20), 1))
+    made.id.write_direct_chunk((0, 0, 0), zlib.compress(bytes(200 << 20), 1))
 
 
 def store(folder: Path, change: Make | None = None) -> str:
