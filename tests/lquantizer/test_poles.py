@@ -128,10 +128,13 @@ def decibels(wanted: Array, found: Array) -> float:
     return float(10 * np.log10(np.square(wanted, dtype=np.float64).sum() / error))
 
 
-@pytest.mark.parametrize("maker", MAKERS)
 @pytest.mark.parametrize(
-    ("scheme", "bias"),
-    [*((scheme, True) for scheme in SCHEMES), ("int8", False), ("int16x8", False)],
+    ("maker", "scheme", "bias"),
+    [
+        *((maker, "int8", bias) for maker in MAKERS for bias in (True, False)),
+        *((maker, "int16x8", bias) for maker in MAKERS for bias in (True, False)),
+        *((maker, scheme, True) for maker in (normalized, guarded) for scheme in ("uint8", "w4a8")),
+    ],
 )
 def test_written_files_meet_no_pole_on_any_record(maker: Any, scheme: str, bias: bool) -> None:
     model, made = network(maker, bias=bias), quantized(maker, scheme, bias)
