@@ -46,7 +46,7 @@ def test_any_number_of_outputs_level_by_level(kw: int, o: int) -> None:
 @pytest.mark.parametrize("n", [1, 32, 65, 1999])
 def test_any_number_of_inputs_level_by_level(kx: int, n: int) -> None:
     """More inputs on a level than an 8-bit counter holds, and fewer inputs than levels."""
-    check(random_layer(n, 17, kx, 2), random_input((2, n)))
+    check(random_layer(n, 9, kx, 2), random_input((8, n)))
 
 
 @pytest.mark.usefixtures("by_level")
