@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -11,7 +12,10 @@ import numpy as np
 import pytest
 
 import luciole
+from luciole.lquantizer.search.networks import Found
+from luciole.lquantizer.search.result import SearchResult
 from luciole.tools.search.command import main
+from luciole.tools.search.page import page
 from tests.networks import network, random
 
 Capture = pytest.CaptureFixture[str]
@@ -71,6 +75,19 @@ def test_tables_and_page_hold_the_front(folder: Path) -> None:
     assert shape.tags.count("rect") == cells
     marks = len(report["evaluated"]) + len(report["uniform"]) + len(report["greedy"])
     assert shape.tags.count("circle") >= marks + len(rows) + len(grown)
+
+
+def test_the_plot_tells_small_losses_apart() -> None:
+    networks = [
+        Found(("int8",), 100 + n, loss, 0, None) for n, loss in enumerate((0.1, 2e-6, 7e-7, 0))
+    ]
+    made = page(
+        SearchResult([], ("accuracy", "size"), networks[0], ["a"], networks, weights=[1]),
+        "m.circle",
+    )
+    heights = re.findall(r'<circle class="searched" cx="[\d.]+" cy="([\d.]+)"', made)
+    assert heights == sorted(heights, key=float)
+    assert len(set(heights[:3])) == 3
 
 
 def test_layers_share_a_choice_and_others_have_none(tmp_path: Path, capsys: Capture) -> None:

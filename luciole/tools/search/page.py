@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from luciole.lquantizer.search.result import FrontFile, SearchResult
 
 _KILOBYTE = 1000
-_LEAST = 1e-5
-"""The smallest loss that the plot tells from 0."""
 
 
 def page(search: SearchResult, model: str, viewed: bool = True) -> str:
@@ -50,7 +48,9 @@ def _wide(content: str) -> str:
 
 # ---------------------------------------------------------------------------------- plots
 def _front(search: SearchResult) -> str:
-    """Plot networks by where they are from; files and uniform ones are full fits."""
+    """Plot networks by where they are from; files and uniform ones are full fits. A loss of 0, for
+    which a logarithm has no place, is drawn at the axis's end.
+    """
     groups: dict[str, list[Point]] = {
         "searched": [_point(one) for one in search.evaluated],
         "uniform": [_point(one) for one in search.uniform.values()],
@@ -61,7 +61,7 @@ def _front(search: SearchResult) -> str:
     if not points:
         return "<p>nothing</p>"
     across = Axis.of("bytes", [x for x, _, _ in points])
-    up = Axis.of("loss", [y for _, y, _ in points], is_log=True)
+    up = Axis.of("loss", [y for _, y, _ in points if y > 0] or [1.0], is_log=True)
     return _legend(groups) + _wide(plot(groups, across, up, "files"))
 
 
@@ -76,7 +76,7 @@ def _legend(groups: Mapping[str, Sequence[Point]]) -> str:
 
 def _point(one: Found) -> Point:
     told = f"{one.bytes:,} B, loss {one.loss:.3g}: {' '.join(one.candidate)}"
-    return one.bytes, max(one.loss, _LEAST), told
+    return one.bytes, one.loss, told
 
 
 def _growth(search: SearchResult) -> str:
