@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,4 +20,9 @@ def plain(message: Message) -> dict[str, list[Any]]:
 
 
 def recipes(folder: str) -> list[Path]:
-    return sorted(data_path(f"recipes/{folder}").glob("*/test.recipe"))
+    return list(_listed(folder))
+
+
+@cache
+def _listed(folder: str) -> tuple[Path, ...]:
+    return tuple(sorted(data_path(f"recipes/{folder}").glob("*/test.recipe")))
