@@ -158,11 +158,11 @@ def test_the_first_records_alone_are_used(capsys: Capture, folder: Path) -> None
 def test_a_config_has_the_last_word_on_widths(capsys: Capture, folder: Path) -> None:
     rules = [{"regex": "fc.", "weight_bits": 3}, {"name": "fc2", "input_bits": 4}]
     Path("bits.json").write_text(json.dumps({"encode_bits": 2, "layers": rules}))
-    quantize(capsys, "--encode_bits", "1", "--config", "bits.json")
+    quantize(capsys, "--encode_bits", "1", "--config", "bits.json", "--no-proof")
     assert widths() == [("act1", 2, 3), ("fc2", 4, 3)]
     fine = loss()
     Path("bits.json").write_text(json.dumps({"layers": [{"name": "fc1", "skip": True}]}))
-    quantize(capsys, "--encode_bits", "2", "--recipe", "bits.json")  # its old name
+    quantize(capsys, "--encode_bits", "2", "--recipe", "bits.json", "--no-proof")  # its old name
     kinds = [type(op) for op in luciole.load("answer.circle").graph.ops]
     assert FullyConnected in kinds
     assert 0 < fine < 0.2
@@ -292,9 +292,9 @@ def test_fine_tuning_goes_on_from_a_checkpoint(capsys: Capture, folder: Path) ->
 
 
 def test_two_widths_in_one_word(capsys: Capture, folder: Path) -> None:
-    quantize(capsys, "--encode_bits", "w2a4")
+    quantize(capsys, "--encode_bits", "w2a4", "--no-proof")
     pair = Path("answer.circle").read_bytes()
-    quantize(capsys, "--weight_bits", "2", "--input_bits", "4")
+    quantize(capsys, "--weight_bits", "2", "--input_bits", "4", "--no-proof")
     assert Path("answer.circle").read_bytes() == pair
 
 
@@ -370,8 +370,8 @@ def test_lquantizer_refuses_to_fine_tune_without_tensorflow(
 
 def test_a_model_without_an_lstm_needs_no_unrolling(capsys: Capture, folder: Path) -> None:
     luciole.save(network(), "model.circle")
-    quantize(capsys, "--encode_bits", "1")
+    quantize(capsys, "--encode_bits", "1", "--no-proof")
     plain = Path("answer.circle").read_bytes()
-    outcome = quantize(capsys, "--encode_bits", "1", "--unroll_lstm")
+    outcome = quantize(capsys, "--encode_bits", "1", "--unroll_lstm", "--no-proof")
     assert Path("answer.circle").read_bytes() == plain
     assert "warning: no LSTM to unroll: the model has no UNIDIRECTIONAL_SEQUENCE" in outcome.err
