@@ -27,7 +27,7 @@ def test_it_searches_by_labels(
     np.savez(tmp_path / "data.npz", x=x, y=y.astype(np.int64))
     words = [str(tmp_path / "model.circle"), "--data", f"{tmp_path}/data.npz:x", "--labels", "y"]
     words += ["--preset", "seed", "--generations", "0", "--partial", "1", "--final", "1"]
-    words += ["--judges", str(JUDGED), "--files", "1", "--granularity", "tensor", "--json"]
+    words += ["--judges", str(JUDGED), "--files", "2", "--granularity", "tensor", "--json"]
     words += ["--tie", "*[vp]*", "--fixed", "dense=w8", "-o", f"{tmp_path}/front"]
     assert main(words) == 0
     report = json.loads(capsys.readouterr().out)
