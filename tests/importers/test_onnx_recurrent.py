@@ -85,7 +85,6 @@ def check(run: Callable[[Array], Iterable[Array]], x: Array, want: Iterable[Arra
 
 
 KINDS = [
-    ("LSTM", {}),
     ("LSTM", {"cells": True}),
     ("LSTM", {"direction": "bidirectional"}),
     ("LSTM", {"direction": "reverse", "peepholes": True}),
