@@ -116,6 +116,7 @@ def become(users, groups, environment):
     ahead_folders.cache_clear()
     print(json.dumps([outcome(), str(kernel_cache().folder or "")]))
 
+gc.freeze()  # children need not look through all that is there
 for line in sys.stdin:
     users, groups, environment = json.loads(line)
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:

@@ -110,12 +110,21 @@ def test_folders_and_files_are_the_user_s_alone(folder: Path) -> None:
     assert [p.stat().st_mode & 0o777 for p in (file, *file.parents[:3])] == [0o600, *[0o700] * 3]
 
 
+TWO = """
+import os
+from tests.cache_support import adding, outcome
+adding(3).compile()  # what the first one takes, once for both
+for _ in range(2):
+    if os.fork() == 0:
+        os.write(1, f"{outcome()}\\n".encode())  # at once
+        os._exit(0)
+print([os.waitstatus_to_exitcode(os.wait()[1]) for _ in range(2)])
+"""
+
+
 def test_two_processes_fill_one_cache(folder: Path) -> None:
-    program = "from tests.cache_support import outcome\nprint(outcome())"
-    both = [started(program, LUCIOLE_CACHE=folder) for _ in range(2)]
-    for process in both:
-        out, err = process.communicate()
-        assert (out, err) == (f"{CLEAN}\n", "")
+    out, err = started(TWO, LUCIOLE_CACHE=folder).communicate()
+    assert (out, err) == (f"{CLEAN}\n{CLEAN}\n[0, 0]\n", "")
     assert len(files(folder)) == 1
     assert {path.suffix for path in files(folder)[0].parent.iterdir()} == {".o"}
 
@@ -125,18 +134,21 @@ def test_two_processes_fill_one_cache(folder: Path) -> None:
 
 KILLED = """
 import os, signal
-from tests.cache_support import outcome
+from tests.cache_support import adding, outcome
+adding(3).compile()  # what the first one takes, once for both
 os.replace = lambda *names: os.kill(os.getpid(), signal.SIGKILL)
-outcome()
+for _ in range(2):
+    if os.fork() == 0:
+        outcome()
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.wait()[1]))
 """
 
 
 def test_what_killed_writers_left_behind_is_removed(folder: Path) -> None:
     """Once they are surely gone, and only what is named as theirs."""
-    for _ in range(2):
-        process = started(KILLED, LUCIOLE_CACHE=folder)
-        process.communicate()
-        assert process.returncode == -signal.SIGKILL
+    out, _ = started(KILLED, LUCIOLE_CACHE=folder).communicate()
+    assert out == 2 * f"{-signal.SIGKILL}\n"
     old, young = version_folder().iterdir()
     aged(old, 11 * MINUTE)
     aged(young, 9 * MINUTE)
@@ -217,10 +229,11 @@ def test_without_any_folder_kernels_run(
 
 
 FORKING = """
-import os, sys
+import gc, os, sys
 from tests.cache_support import outcome
 from luciole.kernels.jit.cache import kernel_cache
 outcome()
+gc.freeze()  # the child need not look through all that is there
 if os.fork() == 0:
     sys.exit(0)
 os.wait()
