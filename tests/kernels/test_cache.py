@@ -264,7 +264,8 @@ print(outcome())
 
 def test_a_system_that_shows_no_owners_keeps_nothing(folder: Path) -> None:
     """As Windows: nothing of what is missing there is asked for."""
-    out, err = started(WITHOUT_OWNERS, LUCIOLE_CACHE=folder).communicate()
+    process = started(WITHOUT_OWNERS, LUCIOLE_CACHE=folder, TMPDIR=folder.parent)
+    out, err = process.communicate()
     assert out == f"{CLEAN}\n", err
     assert "later runs: this system does not show whose a folder is; LUCIOLE_CACHE" in err
     assert not folder.exists()
