@@ -16,8 +16,9 @@ from luciole.ir.analysis.weights import learned_weights
 from luciole.ir.ops.bcq_fully_connected import BCQFullyConnected
 from luciole.ir.ops.elementwise_unary import Ceil
 from luciole.ir.ops.fully_connected import FullyConnected
-from luciole.lquantizer import QuantizeError
+from luciole.lquantizer import QuantizeError, Report
 from luciole.tools import lquantizer
+from luciole.tools.quantizing.shown import show
 from tests.networks import network, random
 from tests.support import data_path
 from tests.tools.running import Outcome, call, left_behind, widths
@@ -57,6 +58,12 @@ def file_size() -> int:
 
 
 # ------------------------------------------------------------------------------ automatic widths
+def test_a_layer_that_was_measured_and_stays_float_is_named(capsys: Capture) -> None:
+    tried = {"layer": "block/fc2", "option": "levels:w1a8", "bytes": 1200, "error": 0.25}
+    show(Report(options=[tried]), None, "answer.circle", as_json=False)
+    assert re.search(r"fc2 +levels:w1a8 +1,200 +0\.25", capsys.readouterr().out)
+
+
 @pytest.mark.usefixtures("layers_measured_once")
 def test_automatic_widths_fit_into_a_file_size(capsys: Capture, folder: Path) -> None:
     outcome = quantize(capsys, *AUTO, "--target_size", "1700")

@@ -96,8 +96,11 @@ def _float_line(report: Report) -> str:
 
 
 def _option_rows(report: Report) -> list[tuple[str, ...]]:
-    """Lay out what each layer alone loses: a row for each option."""
-    short = {layer.name: layer.short for layer in report.layers}
+    """Lay out what each layer alone loses, also one that stays float: a row for each option."""
+    from luciole.ir.names import short_names
+
+    measured = {str(option["layer"]) for option in report.options}
+    short = short_names(measured | {layer.name for layer in report.layers})
     rows = [
         (short[str(o["layer"])], str(o["option"]), f"{o['bytes']:,}", f"{o['error']:.3g}")
         for o in report.options
