@@ -59,7 +59,12 @@ def file_size() -> int:
 
 # ------------------------------------------------------------------------------ automatic widths
 def test_a_layer_that_was_measured_and_stays_float_is_named(capsys: Capture) -> None:
-    tried = {"layer": "block/fc2", "option": "levels:w1a8", "bytes": 1200, "error": 0.25}
+    tried: dict[str, float | int | str] = {
+        "layer": "block/fc2",
+        "option": "levels:w1a8",
+        "bytes": 1200,
+        "error": 0.25,
+    }
     show(Report(options=[tried]), None, "answer.circle", as_json=False)
     assert re.search(r"fc2 +levels:w1a8 +1,200 +0\.25", capsys.readouterr().out)
 
