@@ -186,6 +186,7 @@ def test_print_shows_graphs_and_reports() -> None:
     assert text.startswith(repr(report))
     assert all(cell in text for row in report.rows() for cell in row)
     assert "proof: " in text
+    assert str(report.proof) == text[text.index("proof: ") :]
 
 
 def test_every_function_lists_its_parameters() -> None:

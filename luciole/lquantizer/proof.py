@@ -121,6 +121,9 @@ class Proof:
         """Whether the file runs, gives finite numbers and agrees with its simulation."""
         return not self.faults
 
+    def __str__(self) -> str:
+        return "\n".join([*self.lines(), *(f"fault: {fault}" for fault in self.faults)])
+
     def lines(self) -> list[str]:
         """Write a line per output and note."""
         several = len(self.outputs) > 1
