@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from luciole.files import check_writable
 from luciole.interpreter.records import Progress, Records, Track, check_records, untracked
 from luciole.ir import Array, Graph, Model
 from luciole.lquantizer.errors import QuantizeError
@@ -213,7 +214,10 @@ class _Run:
         return [np.concatenate(output) for output in zip(*parts, strict=True)]
 
     def keep_in(self, path: Path, identity: dict[str, str], resume: bool) -> None:
-        """Write checkpoints, and go on from the one that is there if wanted."""
+        """Write checkpoints, and go on from the one that is there if wanted. Raises LucioleError at
+        once for a place that cannot be written.
+        """
+        check_writable(path)
         self._path, self._identity = path, identity
         if not resume:
             return

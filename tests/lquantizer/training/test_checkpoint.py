@@ -102,8 +102,10 @@ def test_a_file_that_is_no_checkpoint_is_refused(
         tune(checkpoint=path, resume=True)
 
 
-def test_a_checkpoint_in_no_folder_is_refused(tmp_path: Path) -> None:
+def test_a_checkpoint_in_no_folder_is_refused_before_an_epoch(tmp_path: Path) -> None:
     teacher, student, records = regression()
     few = {name: array[:100] for name, array in records.items()}
+    place, lines = tmp_path / "nowhere" / "run.npz", list[str]()
     with pytest.raises(LucioleError, match="there is no folder"):
-        finetune(student, teacher, few, epochs=1, checkpoint=tmp_path / "nowhere" / "run.npz")
+        finetune(student, teacher, few, epochs=1, checkpoint=place, report=lines.append)
+    assert not any(line.startswith("epoch") for line in lines)
