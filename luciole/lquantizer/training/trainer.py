@@ -196,7 +196,8 @@ def _computed(graph: TensorGraph, inputs: Sequence[Array]) -> list[Tensor]:
     except graph.tf.errors.OpError as error:
         line = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise QuantizeError(
-            f"the model is made for one record, it cannot be trained on batches: {line}"
+            "the model is made for one record, it cannot be trained on batches: import it without "
+            f"a fixed batch, where it has one ({line})"
         ) from None
 
 
