@@ -218,6 +218,17 @@ def test_layers_of_a_file_are_unrolled_and_can_be_quantized(keras: Any, tmp_path
     assert luciole.finetune(result, imported, x, epochs=1).trained
 
 
+def test_gated_layers_of_a_file_are_unrolled(keras: Any, tmp_path: Path) -> None:
+    layers = [keras.layers.LSTM(3, return_sequences=True), keras.layers.GRU(3)]
+    model = sequential(keras, layers)
+    model.save(tmp_path / "gated.keras")
+    imported = luciole.load(tmp_path / "gated.keras", unroll=True)
+    assert not {op.kind for op in imported.graph.ops} & {"WHILE", "UNIDIRECTIONAL_SEQUENCE_LSTM"}
+    x = normal(41, TIME, INPUTS)[:1]
+    (found,) = luciole.Interpreter(imported).run(x).values()
+    np.testing.assert_allclose(found, model(x).numpy(), rtol=0, atol=1e-5)
+
+
 def test_what_has_no_loops_of_keras_is_not_unrolled(keras: Any, tmp_path: Path) -> None:
     model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
     model.save(tmp_path / "dense.keras")
