@@ -138,11 +138,11 @@ def quantize(
     proof: bool = True,
     track: Track | None = None,
 ) -> Result:
-    """Quantize a model: its dense layers and convolutions to learned levels, unless a ``scheme``
-    asks for another format.
+    """Quantize a model: to integers of 4 bits for weights and 8 between operators ("int:w4a8"),
+    unless a ``scheme`` or a choice asks for another format.
 
-    ``scheme`` is the word of a format that layers get: "int:w8a8" (or "int8"), "uint:w8a8"
-    ("uint8"), "int:w4a8", "int:w8a16" ("int16x8"), "int:w4a16", "dynamic:int8" ("dynamic"),
+    ``scheme`` is the word of a format that layers get: "int:w4a8", "int:w8a8" (or "int8"),
+    "uint:w8a8" ("uint8"), "int:w8a16" ("int16x8"), "int:w4a16", "dynamic:int8" ("dynamic"),
     "dynamic:int4" ("dynamic4"), "weights:int8" ("weights"), "weights:int4" ("weights4"),
     "float16", "even:w4a4", "levels:w2a4", "minifloat:4,4". "mixed" chooses layer by layer,
     "from_fake_quant" reads the file's FAKE_QUANT operators. Integers between operators learn from
@@ -150,10 +150,11 @@ def quantize(
 
     What else there is to choose goes with some of them:
 
-    - learned levels: ``encode_bits`` (3 or "levels:w2a4"), ``input_bits`` and
-      ``weight_bits``, ``uniform`` (evenly spaced), ``weights_only``, ``all_layers``, ``spared``,
-      ``unroll_lstms``, ``method``, ``settings``, ``target_size`` or ``target_drop`` with
-      ``levels_only``: fields of FitOptions, PublishedOptions
+    - learned levels, which any of these asks for where there is no ``scheme``: ``encode_bits`` (3
+      or "levels:w2a4"), ``input_bits`` and ``weight_bits``, ``uniform`` (evenly spaced),
+      ``weights_only``, ``all_layers``, ``spared``, ``unroll_lstms``, ``method``, ``settings``,
+      ``target_size`` or ``target_drop`` with ``levels_only``: fields of FitOptions,
+      PublishedOptions
     - integers: ``granularity``, ``ranges``, ``ranges_from``, ``rounding``, ``rescale``,
       ``symmetric``, ``input_type``, ``output_type``, ``target_drop`` and ``least_bits`` of
       "mixed": fields of UniformOptions
@@ -175,9 +176,15 @@ def quantize(
     The bytes of the new model's file are judged (``result.proof``) by ``judges``, samples like the
     data, or by a tenth of the data, which is then not learned from; by all where there are fewer
     than 8, and by made-up ones where there are none. With ``proof=False`` all samples are learned
-    from, and nothing is judged. Returns the new model and a report. Raises QuantizeError when
-    nothing qualifies, the data cannot be used or choices do not go together, InputError for data
-    whose names, types or shapes the model does not take.
+    from, and nothing is judged.
+
+    ``track``, here and in other functions, shows how far long work is: ``track(what, total)`` is
+    called as a stage of ``total`` steps begins, and the function that it returns with the number of
+    steps done since its last call.
+
+    Returns the new model and a report. Raises QuantizeError when nothing qualifies, the data cannot
+    be used or choices do not go together, InputError for data whose names, types or shapes the
+    model does not take.
     """
     chosen = _options(options, locals())
     return _quantized(model, data, chosen, labels, _metric(metric), judges, proof, track)

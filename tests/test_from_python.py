@@ -17,6 +17,8 @@ from luciole.ir import Array, Graph, LucioleError, Model, TensorType
 from luciole.ir.errors import ChoiceError, FormatError
 from luciole.ir.ops.activations import Relu
 from luciole.ir.ops.quantize import Dequantize
+from luciole.lquantizer import UniformOptions
+from luciole.lquantizer.assignment.choosing import options_for
 from luciole.schema.tables import QuantizationParameters
 from tests.networks import network, random
 from tests.tools.running import call
@@ -197,6 +199,20 @@ def test_every_function_lists_its_parameters() -> None:
             kinds = {p.kind for p in inspect.signature(function).parameters.values()}
             assert inspect.Parameter.VAR_KEYWORD not in kinds, name
             assert function.__doc__, name
+
+
+def test_help_of_quantize_names_the_default_and_the_calls_of_track() -> None:
+    text, calls = inspect.getdoc(luciole.quantize) or "", list[tuple[str, int]]()
+
+    def track(what: str, total: int) -> Callable[[int], None]:
+        return lambda done: calls.append((f"{total} {what}", done))
+
+    luciole.run(network(), X, batch=60, track=track)
+    default = options_for({})
+    assert isinstance(default, UniformOptions)
+    assert f'("{default.scheme}")' in text.partition("``scheme``")[0]
+    assert "``track(what, total)``" in text
+    assert calls == [("60 records", 60)]
 
 
 untyped: Any = luciole
