@@ -154,7 +154,8 @@ def bisected(ordered: Sequence[Sum]) -> list[Sum]:
 
 
 def _beside(one: Sum, whole: Sum) -> Sum:
-    return Sum(one.candidate, one.loss, whole.bytes + one.bytes, whole.us + one.us)
+    costs = {name: cost + one.costs[name] for name, cost in whole.costs.items()}
+    return Sum(one.candidate, one.loss, whole.bytes + one.bytes, whole.us + one.us, costs)
 
 
 def _together(gene: Gene, option: str, known: Mapping[tuple[str, str], Alone]) -> Alone:

@@ -10,7 +10,9 @@ import pytest
 
 import luciole
 from luciole.lquantizer import QuantizeError
+from luciole.lquantizer.search.additive import Sum, Table, thinned
 from luciole.lquantizer.search.device import Devices, parse_device, read_device, ready
+from luciole.lquantizer.search.evaluate import Alone
 from luciole.lquantizer.search.options import SearchOptions
 from luciole.lquantizer.search.space import Space
 from tests.networks import network, random
@@ -115,6 +117,30 @@ def test_layers_that_share_their_weights_cost_as_often_as_they_run() -> None:
     ]
     devices = Devices.of([parse_device(device(costs=costs), "")], model.graph)
     assert devices.excess("fc1", "int:w8a8") == {"mcu": 2 * (2 - 5) * 8 * 8}
+
+
+def test_a_long_front_is_thinned_by_what_whole_networks_cost_on_a_device() -> None:
+    graph, goal = network(SIZES).graph, ("accuracy", "size", "latency:mcu")
+    costs = [
+        {"kind": "*", "width": name, "mac": mac}
+        for name, mac in (("float", 9.0), ("levels:w1a2", 4.0), ("levels:w2a4", 5.0))
+    ]
+    devices = Devices.of([parse_device(device(costs=costs), "")], graph)
+    space = Space.of(graph, ("levels:w1a2", "levels:w2a4", "float"))
+    figures = {"levels:w1a2": (-900, 0.2), "levels:w2a4": (-600, 0.1), "float": (0, 0.0)}
+    alone = [
+        Alone(gene.layers[0], option, size * (k + 1), loss / (k + 1), 0.0, costs=excess)
+        for k, gene in enumerate(space.genes)
+        for option, (size, loss) in figures.items()
+        if (excess := devices.excess(gene.layers[0], option))
+    ]
+    front = Table.of(space, alone).front(goal)
+    whole = Sum((), 0.0, 20_000, 0.0, devices.floats(graph))
+    kept = thinned(front, goal, 6, whole)
+    assert len(front) > len(kept) == 6
+    for ends in (min, max):  # of size, loss and cost on the device
+        for figure in (lambda one: one.bytes, lambda one: one.loss, lambda one: one.costs["mcu"]):
+            assert ends(map(figure, front)) in set(map(figure, kept))
 
 
 def test_ready_files_are_as_the_schema_has_it() -> None:
