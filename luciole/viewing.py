@@ -104,23 +104,32 @@ def view(
     sources = [model] if other is None else [model, other]
     subjects, blobs = [_subject(source, n) for n, source in enumerate(sources)], Blobs()
     told = next((s.report for s in reversed(sources) if isinstance(s, Result)), report)
-    shown = subjects[-1]
-    if data is not None:
-        models = [subject.model for subject in subjects]
-        records = records_of(models[0].graph, data)
-        count = check_records(models[0].graph, records)
-        shown.figures, shown.histograms = measured(models, records, f"{count} records")
     if told is not None:
-        content = told.to_json()
-        figures = dict(shown.figures)
-        measures.add(figures, measures.report_figures(content, "the report"))
-        shown.figures, shown.notes = figures, measures.report_notes(content, "the report")
-        shown.proof = report_proof(content, "the report")
-        others = measures.report_histograms(content, "the report")
-        shown.histograms = others | dict(shown.histograms)
+        _add_report(subjects[-1], told)
+    if data is not None:
+        _add_measured(subjects, data)
     look = Look("horizontal" if horizontal else "vertical", colour_by)
     document = described(subjects, blobs, look, luciole.__version__)
     return View(document, html(document, blobs.embedded(embed_limit)))
+
+
+def _add_report(subject: Subject, report: Report) -> None:
+    """Give a model what the quantizer says of it."""
+    content, name = report.to_json(), "the report"
+    subject.figures = measures.report_figures(content, name)
+    subject.histograms = measures.report_histograms(content, name)
+    subject.notes = measures.report_notes(content, name)
+    subject.proof = report_proof(content, name)
+
+
+def _add_measured(subjects: Sequence[Subject], data: Data) -> None:
+    """Give the last model what is measured on records, instead of the same figures of a report."""
+    models, last = [subject.model for subject in subjects], subjects[-1]
+    records = records_of(models[0].graph, data)
+    count = check_records(models[0].graph, records)
+    errors, histograms = measured(models, records, f"{count} records")
+    measures.put(last.figures, errors)
+    last.histograms = {**last.histograms, **histograms}
 
 
 def _subject(source: Path_ | Model | Result, place: int) -> Subject:

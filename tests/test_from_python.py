@@ -124,6 +124,17 @@ def test_view_shows_a_result_beside_the_float_model(tmp_path: Path) -> None:
         page.save(tmp_path / "both.svg")
 
 
+def test_view_measures_on_the_data_given_now_instead_of_the_reports() -> None:
+    result = luciole.quantize(network(), X, encode_bits=2)
+    few = X[:9]
+
+    def errors(other: luciole.Model | luciole.Result) -> list[tuple[object, ...]]:
+        nodes = luciole.view(network(), other, data=few).document["models"][1]["graphs"][0]["nodes"]
+        return [tuple(n["measures"].get(k) for k in ("mse", "snr_db")) for n in nodes[1:-1]]
+
+    assert errors(result) == errors(result.model)
+
+
 @pytest.mark.parametrize("form", ["circle", "tflite", "onnx"])
 def test_models_go_through_bytes(form: str) -> None:
     data = luciole.to_bytes(network(), form)

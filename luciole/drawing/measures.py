@@ -80,6 +80,17 @@ def add(figures: Figures, others: Figures) -> None:
         figures.setdefault(name, {}).update(own)
 
 
+def put(figures: Figures, others: Figures) -> None:
+    """Add figures of another source, which alone counts for the kinds that it measured: in a list
+    of layers, one figure has one source.
+    """
+    kinds = {kind for own in others.values() for kind in own}
+    for own in figures.values():
+        for kind in kinds & own.keys():
+            del own[kind]
+    add(figures, others)
+
+
 def read_json(path: str) -> Any:
     """Read a JSON file. Raises LucioleError that names it when it cannot be read or is none."""
     try:

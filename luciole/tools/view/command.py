@@ -280,22 +280,24 @@ def _subject(path: str) -> Subject:
 def _figures(
     arguments: argparse.Namespace, models: list[Model], report: Any
 ) -> tuple[Figures, dict[str, InputHistogram]]:
-    """Read measures by operator name, and histograms of layers' inputs."""
+    """Read measures by operator name, and histograms of layers' inputs. What a later source
+    measures, it measures alone.
+    """
     from luciole.drawing import measures
 
     figures: Figures = {}
     histograms: dict[str, InputHistogram] = {}
-    if arguments.data:
-        histograms = _measured(arguments, models, figures)
     if arguments.report:
-        measures.add(figures, measures.report_figures(report, arguments.report))
-        histograms = measures.report_histograms(report, arguments.report) | histograms
+        measures.put(figures, measures.report_figures(report, arguments.report))
+        histograms = measures.report_histograms(report, arguments.report)
+    if arguments.data:
+        histograms |= _measured(arguments, models, figures)
     for path, read in (
         (arguments.latency, measures.latency_figures),
         (arguments.errors, measures.error_figures),
     ):
         if path:
-            measures.add(figures, read(measures.read_json(path), path))
+            measures.put(figures, read(measures.read_json(path), path))
     return figures, histograms
 
 
@@ -309,7 +311,7 @@ def _measured(
 
     data = asked_data(arguments, models[0].graph, arguments.data, limit=arguments.limit)
     errors, histograms = measured(models, data.records, f"{data.count} records")
-    measures.add(figures, errors)
+    measures.put(figures, errors)
     return histograms
 
 

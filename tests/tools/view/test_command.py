@@ -65,6 +65,33 @@ def test_json_prints_the_document(capsys: Capture, digits: Digits) -> None:
     assert sum(hidden["levels"]["input"]["histogram"]["level_counts"]) == 20 * 64
 
 
+def errors_shown(capsys: Capture, *argv: str | Path) -> dict[str, dict[str, float]]:
+    """Figures that --data measures, of every operator of the second model that has some."""
+    outcome = call(capsys, "view", *argv, "--json")
+    assert outcome.code == 0
+    nodes = json.loads(outcome.out)["models"][1]["graphs"][0]["nodes"]
+    kinds = ("mse", "snr_db", "cosine", "peak")
+    own = {
+        n["name"]: {k: n["measures"][k] for k in kinds if k in n.get("measures", {})} for n in nodes
+    }
+    return {name: figures for name, figures in own.items() if figures}
+
+
+def test_data_given_now_measures_every_layer_and_the_report_keeps_the_rest(
+    capsys: Capture, tmp_path: Path, digits: Digits
+) -> None:
+    models = [digits.float_model, digits.quantized]
+    data = ["--data", digits.data, "--preprocess", digits.preprocess, "--limit", "20"]
+    alone = errors_shown(capsys, *models, *data)
+    assert errors_shown(capsys, *models, *data, "--report", digits.report) == alone
+    told = errors_shown(capsys, *models, "--report", digits.report)
+    assert told["digit"]["snr_db"] != alone["digit"]["snr_db"]
+    compared = tmp_path / "diff.json"
+    compared.write_text(json.dumps([{"name": "digit", "snr_db": 7.0}]))
+    shown = errors_shown(capsys, *models, "--report", digits.report, "--errors", compared)
+    assert [figures.get("snr_db") for figures in shown.values()] == [None, 7.0]
+
+
 def test_files_for_other_viewers_are_written(
     capsys: Capture, tmp_path: Path, digits: Digits
 ) -> None:
