@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import luciole
+from luciole.interpreter.comparison import TensorErrors
+from luciole.interpreter.metrics import Measures
 from luciole.tools import diff_report
 from luciole.tools.common import console
+from luciole.tools.diff_growth import Growth, largest_growth
 from tests.networks import network, random
 from tests.tools.running import call, left_behind
 
@@ -63,7 +67,8 @@ def test_layers_are_ranked_with_a_bar_each(capsys: Capture, models: Path) -> Non
     assert bars[0] == 20
     assert bars == sorted(bars, reverse=True)
     assert f"{100 * ranked[0]['relative']:.2f} %" in lines[2]
-    assert lines[6].split() == ["output", "top-1", "MAE", "MAPE", "MPEIR", "MSE", "SNR"]
+    assert lines[5].startswith("the relative error grows most in fc1: from 0.00 % in what it reads")
+    assert lines[7].split() == ["output", "top-1", "MAE", "MAPE", "MPEIR", "MSE", "SNR"]
     assert outcome.err.startswith("data: x: float32 [60,20]")
 
 
@@ -73,8 +78,45 @@ def test_layers_in_order_by_another_measure_and_the_worst(capsys: Capture, model
     assert lines[1].split()[2] == "mse"
     lines = call(capsys, *ARGV, "--top", "1").out.splitlines()
     assert lines[0] == "3 layers over 60 records, the 1 worst"
-    assert lines[3] == ""
+    assert lines[4] == ""
     assert "--top is 0, at least 1 is needed" in call(capsys, *ARGV, "--top", "0").error(2)
+
+
+def test_the_layer_that_is_broken_is_named_before_those_that_it_spoils(
+    capsys: Capture, folder: Path
+) -> None:
+    model = network((20, 24, 24, 8))
+    values = {value.name: value for value in model.graph.values}
+    bias, last = (values[name].data for name in ("fc2/bias", "fc3/weights"))
+    assert bias is not None
+    assert last is not None
+    values["fc2/bias"].set_data(bias + 1)
+    values["fc3/weights"].set_data(last - last.mean(1, keepdims=True))  # takes the bias off again
+    luciole.save(model, "model.circle")
+    weights = values["fc2/weights"]
+    weights.set_data(weights.data + 0.05 * random(7, 24, 24))
+    luciole.save(model, "small.circle")
+    found = json.loads(call(capsys, *ARGV, "--json").out)
+    errors = {layer["name"]: layer["relative"] for layer in found["layers"]}
+    assert max(errors, key=errors.__getitem__) != "fc2"
+    line = "the relative error grows most in fc2: from 0.00 % in what it reads to "
+    lines = call(capsys, *ARGV).out.splitlines()
+    (told,) = [one for one in lines if one.startswith(line)]
+    assert told == f"{line}{100 * errors['fc2']:.2f} %; --in-order lists layers as they run"
+    assert told.partition(";")[0] in call(capsys, *ARGV, "--in-order").out.splitlines()
+    assert "top-5: the share of the first 5 classes in common" in lines[-1]
+
+
+def test_noise_of_the_first_layer_is_not_what_grows_most() -> None:
+    model = network((20, 24, 24, 8))
+    absent = dict.fromkeys(field.name for field in fields(Measures))
+    errors: dict[str, float] = {"fc1": 0.08, "act1": 0.08, "fc2": 0.3, "fc3": 0.32}
+    layers = [
+        TensorErrors(name, ("", ""), Measures(**{**absent, "relative": error}), {})
+        for name, error in errors.items()
+    ]
+    assert largest_growth(model.graph, layers) == Growth("fc2", 0.08, 0.3)
+    assert largest_growth(model.graph, layers[:0]) is None
 
 
 def test_equal_models(capsys: Capture, models: Path) -> None:
