@@ -18,6 +18,7 @@ from luciole.interpreter.evaluation import (
     evaluate_outputs,
     records_for_other,
 )
+from luciole.interpreter.finite import check_finite
 from luciole.interpreter.records import Data, Records, Track, check_records, records_of, untracked
 from luciole.ir import Array, Model
 from luciole.ir.checked import checked
@@ -91,7 +92,7 @@ def evaluate(
     classes are judged, or the one called ``output``. A ``metric``, a function of answers and labels
     (of answers and the other model's where there are no labels) that returns a number, or
     ``"FILE.py:function"``, judges in their place. Raises InputError for data that the model does
-    not take, ChoiceError for what does not go together.
+    not take and for NaN or infinity, ChoiceError for what does not go together.
 
         luciole.evaluate("small.circle", images, labels, against="model.circle").top1
     """
@@ -99,6 +100,7 @@ def evaluate(
     other = None if against is None else as_model(against)
     records = records_of(subject.graph, data)
     count = check_records(subject.graph, records)
+    check_finite(subject.graph, records)
     right = None if labels is None else np.asarray(labels)
     if right is not None and right.ndim == 0:
         raise ChoiceError(f"labels are an array whose first axis counts records, found {labels!r}")
@@ -142,9 +144,11 @@ def diff(
     ``print`` shows the layers, the worst first.
 
     ``data`` are records for the first model, as ``luciole.run`` takes them. Raises InputError where
-    the models' inputs or outputs do not answer to each other, and for data that does not fit.
+    the models' inputs or outputs do not answer to each other, and for data that does not fit or
+    is not finite.
     """
     one, two = as_model(first), as_model(second)
     records = records_of(one.graph, data)
     count = check_records(one.graph, records)
+    check_finite(one.graph, records)
     return compare(one, two, records, track("records", count))

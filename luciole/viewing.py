@@ -23,6 +23,7 @@ from luciole.importers import as_model, load_with_findings
 from luciole.importers.files import read
 from luciole.importers.reader import reader_of
 from luciole.interpreter.compare import compare, second_inputs
+from luciole.interpreter.finite import check_finite
 from luciole.interpreter.records import Data, Records, check_records, records_of
 from luciole.ir import LucioleError, Model
 from luciole.ir.checked import checked
@@ -127,6 +128,7 @@ def _add_measured(subjects: Sequence[Subject], data: Data) -> None:
     models, last = [subject.model for subject in subjects], subjects[-1]
     records = records_of(models[0].graph, data)
     count = check_records(models[0].graph, records)
+    check_finite(models[0].graph, records)
     errors, histograms = measured(models, records, f"{count} records")
     measures.put(last.figures, errors)
     last.histograms = {**last.histograms, **histograms}

@@ -165,6 +165,8 @@ def test_run_quantizes_real_numbers() -> None:
     interpreter = luciole.Interpreter(model)
     assert interpreter.run([1.0, -2.0])["y"].tolist() == [1.0, -2.0]
     assert interpreter.run(np.array([3, -3], np.int8))["y"].tolist() == [1.0, -2.0]
+    with pytest.raises(LucioleError, match=r"element \[1\] of record 0 is nan: not finite"):
+        luciole.diff(model, model, np.array([[1.0, np.nan]]))
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from luciole.tools.random_models import dense
 from tests.tools.running import call
 
 X = np.zeros((4, 6), np.float32)
+NAN = np.where(np.arange(24).reshape(4, 6) == 17, np.float32("nan"), X)
 
 
 def wrong(argument: object) -> Any:
@@ -39,6 +40,14 @@ def model() -> Model:
         (lambda m: luciole.evaluate(m, X, ["cat"] * 4), "numbers of classes, 0, 1, 2, ..., found"),
         (lambda m: luciole.evaluate(m, X, [0.5, 1, 2, 0]), "labels are numbers of classes"),
         (lambda m: luciole.diff(m, dense((7, 5, 3)), X), "the other model: a record of"),
+        (lambda m: luciole.evaluate(m, NAN, [0] * 4), "element [5] of record 2 is nan: not finite"),
+        (lambda m: luciole.diff(m, m, NAN), "input 'x': element [5] of record 2 is nan"),
+        (lambda m: luciole.diff(m, m, NAN.astype(float)), "element [5] of record 2 is nan"),
+        (
+            lambda m: luciole.diff(m, m, X + np.float64(1e300)),
+            "is 1e+300, which becomes inf: not finite",
+        ),
+        (lambda m: luciole.view(m, m, data=NAN), "element [5] of record 2 is nan: not finite"),
         (lambda m: luciole.quantize(m, X, scheme="levels:w9a9"), "input bits are 9: 1 to 8"),
         (lambda m: luciole.quantize(m, X, scheme="int7"), "possible, did you mean int8?"),
     ],

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from luciole.interpreter.affine import REAL, as_input, takes_real
+from luciole.interpreter.finite import first_fault
 from luciole.ir.dtypes import NUMPY, Array
 from luciole.ir.graph import Graph
 from luciole.ir.names import ways
@@ -184,17 +185,11 @@ class InputSpec:
             )
 
     def _check_finite(self, fed: Array, stored: Array, source: str, first: int | None) -> None:
-        if fed.dtype.kind not in "fc":
-            return
-        finite = np.isfinite(fed)
-        if finite.all():
-            return
-        place = np.unravel_index(int(np.argmin(finite)), fed.shape)
-        record = source if first is None else f"record {first + int(place[0])} of {source}"
-        element = shape_text(tuple(int(i) for i in place[1:]))
-        was, now = stored[place], fed[place]
-        story = f"is {was}" if not np.isfinite(was) else f"is {was}, which becomes {now}"
-        raise DataError(f"input {self.name!r}: element {element} of {record} {story}: not finite")
+        fault = first_fault(fed, stored)
+        if fault is not None:
+            record = source if first is None else f"record {first + fault.record} of {source}"
+            place = f"element {fault.element} of {record}"
+            raise DataError(f"input {self.name!r}: {place} {fault.story}")
 
 
 def input_specs(graph: Graph, transforms: Sequence[Transform | None] = ()) -> list[InputSpec]:
