@@ -72,12 +72,15 @@ def evaluate_outputs(
     """Count right answers of the outputs that score classes, or of one ``output``, and those that
     an ``other`` model gives as well. Returns the seconds that the model took, too. Raises
     ChoiceError for an output that there is not, or that scores no classes, for labels of another
-    shape, and another model that does not suit.
+    shape or class, and another model that does not suit.
     """
     outputs = named_outputs(model.graph, output)
     subject = _Subject.begin(model, records)
     known = len(next(iter(subject.numbers.values())))
     judged = judged_outputs(outputs, subject.numbers, None if labels is None else labels[:known])
+    if labels is not None:
+        for value in judged:
+            check_labels(value, subject.numbers[value.name].shape[-1], labels)
     count = len(next(iter(records.values())))
     progress, begun = track("records", count), time.perf_counter()
     arrays = subject.answers(judged, progress)
@@ -89,6 +92,21 @@ def evaluate_outputs(
         others = second.answers(same, track("against", count))
     rows = zip(judged, arrays, others, strict=True)
     return [_counted(value, array, labels, its) for value, array, its in rows], seconds
+
+
+def check_labels(output: Value, classes: int, labels: Array) -> None:
+    """Refuse labels that are no class of an output. Raises ChoiceError."""
+    if labels.dtype.kind == "b":
+        raise ChoiceError("labels are numbers of classes, 0, 1, 2, ..., found bool")
+    if labels.dtype.kind not in "iuf" or not labels.size:
+        return
+    bad = ~((labels >= 0) & (labels < classes))
+    if bad.any():
+        place = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise ChoiceError(
+            f"record {place[0]} has label {labels[place]}, output {called(output)!r} has {classes} "
+            f"classes: 0 to {classes - 1}"
+        )
 
 
 def _counted(

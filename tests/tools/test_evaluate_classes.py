@@ -10,6 +10,7 @@ import pytest
 
 import luciole
 from luciole.tools.confusion import class_figures, class_rows, confusion_of
+from luciole.tools.random_models import dense
 from tests.networks import random
 from tests.tools.running import call
 
@@ -73,14 +74,22 @@ def test_1000_classes_give_a_matrix() -> None:
 
 
 def test_too_many_classes_keep_the_other_figures(capsys: Capture, folder: Path) -> None:
+    luciole.save(dense((20, 1001)), "wide.circle")
     np.save("labels.npy", np.full(60, 1000))
-    argv = ("eval", "model.circle", "--data", "train.npy", "--labels", "labels.npy")
+    argv = ("eval", "wide.circle", "--data", "train.npy", "--labels", "labels.npy")
     outcome = call(capsys, *argv, "--per-class")
     assert outcome.code == 0
-    assert outcome.out.splitlines()[1] == "top-1      0.00 %"
+    assert outcome.out.splitlines()[1] == "top-1      1.67 %"  # one of 60 answers is 1000
     assert "labels and answers must be class numbers from 0 to 999" in outcome.err
     figures = json.loads(call(capsys, *argv, "--json").out)
     assert (figures["confusion"], figures["classes"]) == (None, None)
+
+
+def test_eval_refuses_labels_that_are_no_class(capsys: Capture, folder: Path) -> None:
+    np.save("labels.npy", np.arange(60))
+    argv = ("eval", "model.circle", "--data", "train.npy", "--labels", "labels.npy")
+    text = "record 4 has label 4, output 'b' has 4 classes: 0 to 3"
+    assert text in call(capsys, *argv).error(2)
 
 
 def test_per_class_refuses_data_without_labels(capsys: Capture, folder: Path) -> None:
