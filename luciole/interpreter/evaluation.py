@@ -79,8 +79,9 @@ def evaluate_outputs(
     known = len(next(iter(subject.numbers.values())))
     judged = judged_outputs(outputs, subject.numbers, None if labels is None else labels[:known])
     if labels is not None:
-        for value in judged:
-            check_labels(value, subject.numbers[value.name].shape[-1], labels)
+        classes = {v: subject.numbers[v.name].shape[-1] for v in judged}
+        widest = max(judged, key=classes.__getitem__)  # labels are of one of several outputs
+        check_labels(widest, classes[widest], labels)
     count = len(next(iter(records.values())))
     progress, begun = track("records", count), time.perf_counter()
     arrays = subject.answers(judged, progress)
