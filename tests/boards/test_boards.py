@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -202,3 +203,15 @@ def test_another_input_gives_another_answer(tmp_path: Path) -> None:
     records = [{"x": np.full((1, 64), byte, np.uint8)} for byte in (0, 255)]
     zeros, ones = firmware.run(program, records, board, tmp_path).results
     assert zeros != ones
+
+
+@pytest.mark.parametrize("processor", ["cortex-r5", "arm946e-s"])
+def test_arm_state_has_a_program_too(processor: str, tmp_path: Path) -> None:
+    """Whose instructions of two halfwords differ from Thumb's, where there are some."""
+    if BOARDS["m4"].tools.missing:
+        pytest.skip(BOARDS["m4"].tools.missing)
+    for file, text in program_of(in_int8(convolutions(6, 3))).files.items():
+        (tmp_path / file).write_text(text)
+    words = ["arm-none-eabi-gcc", "-std=c99", "-O2", f"-mcpu={processor}", "-marm", "-c", "net.c"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

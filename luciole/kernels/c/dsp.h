@@ -5,7 +5,8 @@
 #include "codes.h"
 #include <string.h>
 
-#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+/* In Arm state the compiler's registers may be none that ldrd takes. */
+#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP && defined(__thumb2__)
 #define LUC_DSP 1
 #else
 #define LUC_DSP 0
