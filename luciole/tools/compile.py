@@ -111,7 +111,8 @@ def _add_ends(parser: argparse.ArgumentParser) -> None:
         "--input",
         default="model",
         choices=("model", "bytes", "float", "quantized"),
-        help="what callers give: the model's own type (default), or bytes before --preprocess",
+        help="what callers give: the model's own type (default), or unsigned bytes before "
+        "--preprocess",
     )
     parser.add_argument(
         "--output",
