@@ -24,10 +24,18 @@ text{font-family:Helvetica,Arial,"Liberation Sans",sans-serif;font-size:12px;fil
 .title,.badge,.name{font-weight:bold}.badge{font-size:10px}.light{fill:#fff}.faint{fill:var(--faint)}
 .box{fill:var(--paper);stroke:var(--line)}.activation{fill:var(--activation)}.behind,.front{fill:var(--group);stroke:var(--line)}
 .frame rect{fill:var(--frame0);stroke:var(--line);stroke-dasharray:5 4}.frame.deep1 rect{fill:var(--frame1)}
-.edge{fill:none;stroke:var(--line);stroke-width:1.3}.head{fill:var(--line)}.status{fill:none;stroke:#c62828;stroke-width:2;stroke-dasharray:5 3}
-.mark{fill:none;stroke-width:2.5}.mark.error{stroke:#d6453a}.mark.warning{stroke:#c77700}.sign.error{fill:#b3261e}.sign.warning{fill:#a15c00}
+.edge{fill:none;stroke:var(--line);stroke-width:1.3}.head{fill:var(--line)}
 .shape{font-size:11px;fill:var(--faint);paint-order:stroke;stroke:var(--back);stroke-width:4}
 `;
+
+// What the page's own style says of outlines of differences and of marks.
+function outlineRules() {
+  return [...document.styleSheets]
+    .flatMap((sheet) => [...sheet.cssRules])
+    .filter((rule) => /^\.(status|mark|sign)\b/.test(rule.selectorText))
+    .map((rule) => rule.cssText)
+    .join("");
+}
 
 // The graph of a view as the text of an SVG file that needs nothing else.
 function svgText(view) {
@@ -41,7 +49,7 @@ function svgText(view) {
     drawItem(graph, item, app.colours, app.doc.sizes),
   ]);
   const parts = [
-    s("style", {}, `:root{${resolved}}${RULES}`),
+    s("style", {}, `:root{${resolved}}${RULES}${outlineRules()}`),
     s("rect", { x: -AROUND, y: -AROUND, width: "100%", height: "100%", style: "fill:var(--back)" }),
     items.filter(([item]) => item.type === "frame").map(([, element]) => element),
     scene.edges.map((e) => s("path", { d: curve(e.points, direction), class: "edge" })),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import BrowserContext, expect
 
 import luciole
 from luciole.drawing import blobs
@@ -161,6 +161,28 @@ def test_differences_are_listed_and_both_sides_follow(compared: Visit, screensho
     page.get_by_label("Colour by").select_option(label="difference")
     expect(page.locator(".legend")).to_contain_text("replaced", use_inner_text=True)
     page.screenshot(path=screenshots / "differences.png")
+
+
+OUTLINES = """() => ['replaced', 'dtype', 'changed', 'added', 'removed'].map((status) => {
+  const outline = document.querySelector('.status');
+  outline.setAttribute('class', `status ${status}`);
+  const { stroke, fill, strokeDasharray } = getComputedStyle(outline);
+  return [stroke, fill, strokeDasharray];
+})"""
+
+
+def test_a_saved_comparison_keeps_the_colours_of_differences(
+    compared: Visit, window: BrowserContext, tmp_path: Path
+) -> None:
+    with compared.page.expect_download() as saved:
+        compared.page.keyboard.press("Control+Alt+e")
+    saved.value.save_as(tmp_path / "saved.svg")
+    picture = window.new_page()
+    picture.goto((tmp_path / "saved.svg").as_uri())
+    outlines = picture.evaluate(OUTLINES)
+    picture.close()
+    assert outlines == compared.run(OUTLINES)
+    assert len({stroke for stroke, _, _ in outlines}) == 5
 
 
 def test_without_the_float_model_the_page_says_how_to_get_the_histogram(
