@@ -5,6 +5,7 @@ import { arrow, curve, drawItem, edgeLabel } from "./draw.js";
 
 const AROUND = 24;
 const MOST_PIXELS = 16000;
+const LEAST_SCALE = 0.5; // letters of 6 pixels
 
 const VARIABLES = [
   "--paper",
@@ -83,23 +84,31 @@ export function saveSvg(view) {
 }
 
 export async function savePng(view) {
+  const { width, height } = view.scene;
+  const scale = Math.min(2, MOST_PIXELS / (Math.max(width, height) + 2 * AROUND));
+  if (scale < LEAST_SCALE) {
+    const pixels = [width, height].map((n) => Math.round(n).toLocaleString("en")).join(" x ");
+    return view.app.opening.refuse(
+      `This drawing of ${pixels} pixels is too large for a PNG that can be read: save it as SVG.`,
+    );
+  }
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svgText(view))}`;
   await image.decode();
-  const scale = Math.min(2, MOST_PIXELS / image.width, MOST_PIXELS / image.height);
   const canvas = document.createElement("canvas");
   canvas.width = Math.ceil(image.width * scale);
   canvas.height = Math.ceil(image.height * scale);
   canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
   const content = await new Promise((done) => canvas.toBlob(done, "image/png"));
-  download(`${fileName(view)}.png`, content, "image/png");
+  return download(`${fileName(view)}.png`, content, "image/png");
 }
 
+// The model's name, and of two which of them the picture shows.
 function fileName(view) {
-  return (
-    view.model.title
-      .replace(/\.\w+$/, "")
-      .replace(/[^\w.-]+/g, "_")
-      .slice(0, 80) || "model"
-  );
+  const name = view.model.title
+    .replace(/\.\w+$/, "")
+    .replace(/[^\w.-]+/g, "_")
+    .slice(0, 80);
+  const place = view.app.views.length > 1 ? `-${view.modelIndex + 1}of2` : "";
+  return `${name || "model"}${place}`;
 }

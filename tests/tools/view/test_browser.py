@@ -318,6 +318,9 @@ def test_from_afar_five_thousand_operators_are_a_few_paths(
     here.settle()
     assert here.page.locator("svg.graph *").count() < 40
     here.page.screenshot(path=screenshots / "afar.png")
+    here.page.keyboard.press("Control+Shift+e")
+    message = here.page.locator("#message.bad-news")
+    expect(message).to_contain_text("is too large for a PNG that can be read: save it as SVG")
 
 
 def test_a_model_of_two_graphs_shows_both(visit: Open, view: View, tmp_path: Path) -> None:

@@ -176,6 +176,7 @@ def test_a_saved_comparison_keeps_the_colours_of_differences(
 ) -> None:
     with compared.page.expect_download() as saved:
         compared.page.keyboard.press("Control+Alt+e")
+    assert saved.value.suggested_filename == "answer-2of2.svg"
     saved.value.save_as(tmp_path / "saved.svg")
     picture = window.new_page()
     picture.goto((tmp_path / "saved.svg").as_uri())
