@@ -28,8 +28,9 @@ from benchmarks.machine import machine
 from luciole.exporters import save
 from luciole.files import write_file
 from luciole.ir import LucioleError, Model
-from luciole.tools.bench.compare import contenders, top1
+from luciole.tools.bench.compare import contenders
 from luciole.tools.bench.inputs import data_inputs
+from luciole.tools.bench.judging import Judge
 from luciole.tools.bench.ours import Luciole
 from luciole.tools.bench.peers import LiteRT, OnnxRuntime
 from luciole.tools.bench.runtime import Runtime
@@ -92,12 +93,13 @@ def measured(form: str, model: Model, data: Data, seconds: float) -> list[Cell]:
         limits = Limits(runs=20, min_seconds=seconds, max_seconds=60, warmup_seconds=0.1)
         batches = list(data_inputs(ours, data, 8))
         found = contenders(ours, peers, batches, limits)
+        Judge(found, ours, data).run(lambda count: None)
         return [
             Cell(
                 form,
                 c.runtime.kind or "luciole",
                 c.bytes,
-                100 * top1(c.runtime, ours, data, lambda count: None),
+                100 * (c.top1 or 0.0),
                 c.invoke.median_us,
             )
             for c in found

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import luciole
-from luciole.ir import Array
+from luciole.ir import Array, Graph, Model
+from luciole.ir.ops import Relu, Relu6
 from luciole.tools import bench
 from luciole.tools.bench.compare import largest_difference
 from luciole.tools.bench.inputs import random_inputs
@@ -23,7 +24,7 @@ from luciole.tools.bench.process import RemoteRuntime
 from luciole.tools.bench.runtime import BenchError, Port, Runtime, translated
 from luciole.tools.common.timing import measured
 from tests.networks import network, random, two_inputs
-from tests.tools.bench_support import NOW, QUICK, report
+from tests.tools.bench_support import NOW, QUICK, report, run
 from tests.tools.running import call
 
 Capture = pytest.CaptureFixture[str]
@@ -123,6 +124,25 @@ def test_the_largest_difference() -> None:
     assert largest_difference(a, b) == 2
     assert largest_difference(a[:1], b) is None
     assert largest_difference([np.zeros(3)], [np.zeros(2)]) is None
+
+
+def test_a_difference_in_the_last_record_is_seen(
+    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for cls, name in ((Relu, "relu.circle"), (Relu6, "relu6.circle")):
+        model = Model()
+        graph = model.add_graph(Graph("main"))
+        graph.outputs = [graph.append(cls(graph.add_input("x", (None, 3))), "y").output]
+        luciole.save(model, name)
+    records = np.ones((70, 3), np.float32)
+    records[-1, 2] = 8
+    np.save("records.npy", records)
+    argv = ("relu.circle", "--data", "records.npy", "--against", "relu6.circle")
+    (peer,) = report(capsys, *argv)["peers"]
+    found = [peer[key] for key in ("largest_difference", "unequal_runs", "compared_runs")]
+    assert found == [2.0, 1, 70]
+    assert "2, 1 of 70 runs" in run(capsys, *argv).out
 
 
 def test_litert_gives_the_same_answers(capsys: Capture, folder: Path) -> None:

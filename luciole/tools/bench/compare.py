@@ -1,28 +1,49 @@
-"""Measure runtimes on the same inputs, turn by turn, and how often each is right."""
+"""Measure runtimes on the same inputs, turn by turn, and how far their outputs are apart."""
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from luciole.interpreter.answers import answers_of, scores_classes
-from luciole.interpreter.evaluation import share_right
-from luciole.interpreter.records import Progress
-from luciole.ir import Array, Graph
+from luciole.ir import Array
 from luciole.ir.strings import OBJECTS, encode
-from luciole.ir.value import has_batch_axis
-from luciole.tools.bench.inputs import data_inputs
 from luciole.tools.bench.ours import Luciole
 from luciole.tools.bench.runtime import CrashError, Runtime, translated
 from luciole.tools.common.timing import Call, Limits, Timed, Timing, measured
-from luciole.tools.data import Data
 
 Batch = Sequence[Array]
 """One array for each input, as luciole's model takes them."""
+
+
+@dataclass
+class Gaps:
+    """How far a runtime's outputs are from luciole's: over so many ``runs``, ``unequal`` ones
+    among them, the ``largest`` distance of two elements, None where they cannot be compared.
+    """
+
+    runs: int = 0
+    unequal: int = 0
+    largest: float | None = 0.0
+
+    def add(self, gap: float | None) -> None:
+        """Count the largest distance in one more run."""
+        self.runs += 1
+        self.unequal += gap != 0
+        if gap is None or self.largest is None:
+            self.largest = None
+        else:
+            self.largest = float(np.maximum(self.largest, gap))  # NaN stays
+
+    def __str__(self) -> str:
+        if self.largest is None:
+            return "other shape"
+        if self.runs == 1 or not self.unequal:
+            return f"{self.largest:.2g}"
+        return f"{self.largest:.2g}, {self.unequal:,} of {self.runs:,} runs"
 
 
 @dataclass
@@ -30,6 +51,7 @@ class Contender:
     """A runtime and its measurements: ``invoke`` alone, and with copying arrays in and out.
 
     ``outputs`` are those of the first inputs, as numbers. ``top1`` is a share from 0 to 1.
+    ``gaps`` are of the first inputs, or of all records where there are some.
     """
 
     runtime: Runtime
@@ -38,6 +60,7 @@ class Contender:
     outputs: list[Array]
     checksum: str
     top1: float | None = None
+    gaps: Gaps = field(default_factory=Gaps)
 
     @property
     def bytes(self) -> int:
@@ -62,7 +85,9 @@ class Contender:
             "load_ms": sum(p.milliseconds for n, p in self.runtime.phases.items() if n != FIRST),
             "top1": self.top1,
             "checksum": self.checksum,
-            "largest_difference": largest_difference(self.outputs, ours.outputs),
+            "largest_difference": self.gaps.largest,
+            "unequal_runs": self.gaps.unequal,
+            "compared_runs": self.gaps.runs,
         }
 
 
@@ -82,7 +107,10 @@ def contenders(
     calls = [call for i in range(len(runtimes)) for call in feeder.timed(i)]
     timings = measured(calls, limits, before=feeder.turn)
     pairs = zip(runtimes, timings[::2], timings[1::2], outputs, strict=True)
-    return [Contender(r, i, c, _numbers(r, out), checksum(out)) for r, i, c, out in pairs]
+    timed = [Contender(r, i, c, numbers(r, out), checksum(out)) for r, i, c, out in pairs]
+    for contender in timed:
+        contender.gaps.add(largest_difference(contender.outputs, timed[0].outputs))
+    return timed
 
 
 class _Feeder:
@@ -145,7 +173,8 @@ def checksum(outputs: Sequence[Array]) -> str:
     return f"{crc:08x}"
 
 
-def _numbers(runtime: Runtime, outputs: Sequence[Array]) -> list[Array]:
+def numbers(runtime: Runtime, outputs: Sequence[Array]) -> list[Array]:
+    """Decode a runtime's outputs into numbers."""
     return [port.numbers(a) for port, a in zip(runtime.outputs, outputs, strict=True)]
 
 
@@ -163,36 +192,3 @@ def _gap(a: Array, b: Array) -> float:
     if OBJECTS in (a.dtype, b.dtype):
         return float(a.tolist() != b.tolist())
     return float(np.abs(a.astype(np.float64) - b).max(initial=0.0))
-
-
-def top1(runtime: Runtime, ours: Luciole, data: Data, progress: Progress) -> float:
-    """Measure the share of the first output's answers that are the labels. The data must have
-    labels.
-    """
-    assert data.labels is not None, "only labelled data comes here"
-    answers = []
-    rows = records_at_once(ours)
-    for arrays in data_inputs(ours, data, data.count):
-        out = runtime.with_copies(translated(arrays, ours, runtime))[0]
-        answers.append(answers_of(_by_record(out, ours.graph)))
-        progress(rows)
-    return share_right(np.concatenate(answers)[: data.count], data.labels)
-
-
-def tells_classes(ours: Contender, graph: Graph, data: Data) -> bool:
-    """Return whether the first output scores classes."""
-    numbers = _by_record(ours.outputs[0], graph)
-    labels = None if data.labels is None else data.labels[: len(numbers)]
-    return scores_classes(graph.outputs[0], numbers, labels)
-
-
-def _by_record(output: Array, graph: Graph) -> Array:
-    """Give a first output an axis that counts records where it has none."""
-    return output if has_batch_axis(graph.outputs[0]) else output[None]
-
-
-def records_at_once(ours: Luciole) -> int:
-    """Count the records that one invoke takes."""
-    batched = (has_batch_axis(value) for value in ours.graph.inputs)
-    sizes = [p.shape[0] for p, is_batch in zip(ours.inputs, batched, strict=True) if is_batch]
-    return sizes[0] if sizes else 1

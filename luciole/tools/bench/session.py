@@ -10,8 +10,9 @@ from typing import Any
 
 from luciole.interpreter.records import Track
 from luciole.kernels.core import discovery
-from luciole.tools.bench.compare import Batch, Contender, first_run, surviving, tells_classes, top1
+from luciole.tools.bench.compare import Batch, Contender, first_run, surviving
 from luciole.tools.bench.inputs import data_inputs, random_inputs
+from luciole.tools.bench.judging import Judge
 from luciole.tools.bench.memory import peak_rss_bytes
 from luciole.tools.bench.operators import profile
 from luciole.tools.bench.ours import Luciole
@@ -38,8 +39,9 @@ def benchmark(arguments: argparse.Namespace, begun: int, track: Track) -> Report
     peers = _peers(arguments, [port.shape for port in ours.inputs], lost)
     limits = limits_of(arguments)
     contenders = surviving(ours, peers, batches, limits, lost)
-    if data and data.labels is not None and tells_classes(contenders[0], ours.graph, data):
-        _judge(contenders, ours, data, track, lost)
+    if data:
+        judge = Judge(contenders, ours, data)
+        lost += judge.run(track("comparing outputs", judge.count))
     timed = profile(ours, limits) if arguments.enable_op_profiling == "true" else None
     return Report(
         ours,
@@ -87,17 +89,6 @@ def _data(arguments: argparse.Namespace, ours: Luciole) -> Data | None:
     return asked_data(
         arguments, ours.graph, arguments.data, limit=arguments.limit, labels=arguments.labels
     )
-
-
-def _judge(
-    contenders: Sequence[Contender], ours: Luciole, data: Data, track: Track, lost: list[str]
-) -> None:
-    for contender in contenders:
-        progress = track(f"accuracy of {contender.runtime.name}", data.count)
-        try:
-            contender.top1 = top1(contender.runtime, ours, data, progress)
-        except CrashError as crash:
-            lost.append(str(crash))
 
 
 def _packages(contenders: Sequence[Contender]) -> list[str]:

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 
 from luciole.ir.names import short_names
-from luciole.tools.bench.compare import FIRST, Contender, largest_difference
+from luciole.tools.bench.compare import FIRST, Contender
 from luciole.tools.bench.operators import OperatorTime, by_kind
 from luciole.tools.bench.report import Report
 from luciole.tools.common.console import (
@@ -162,7 +162,6 @@ def _accuracy_rows(contenders: Sequence[Contender]) -> Rows:
 def _ratio_rows(contenders: Sequence[Contender], ours: Contender) -> Rows:
     rows: Rows = [("", "invoke", "ratio", "with copies", "ratio", "outputs differ by")]
     for c in contenders:
-        gap = largest_difference(c.outputs, ours.outputs)
         rows.append(
             (
                 c.runtime.name,
@@ -170,7 +169,7 @@ def _ratio_rows(contenders: Sequence[Contender], ours: Contender) -> Rows:
                 f"{c.invoke.median_us / ours.invoke.median_us:.2f}x",
                 time_text(c.copies.median_us),
                 f"{c.copies.median_us / ours.copies.median_us:.2f}x",
-                "" if c is ours else "other shape" if gap is None else f"{gap:.2g}",
+                "" if c is ours else str(c.gaps),
             )
         )
     return rows
