@@ -93,8 +93,9 @@ def test_the_layer_that_is_broken_is_named_before_those_that_it_spoils(
     values["fc2/bias"].set_data(bias + 1)
     values["fc3/weights"].set_data(last - last.mean(1, keepdims=True))  # takes the bias off again
     luciole.save(model, "model.circle")
-    weights = values["fc2/weights"]
-    weights.set_data(weights.data + 0.05 * random(7, 24, 24))
+    weights = values["fc2/weights"].data
+    assert weights is not None
+    values["fc2/weights"].set_data(weights + 0.05 * random(7, 24, 24))
     luciole.save(model, "small.circle")
     found = json.loads(call(capsys, *ARGV, "--json").out)
     errors = {layer["name"]: layer["relative"] for layer in found["layers"]}
