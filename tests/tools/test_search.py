@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 
 import luciole
 from luciole.lquantizer.search.networks import Found
-from luciole.lquantizer.search.result import SearchResult
+from luciole.lquantizer.search.result import FrontFile, SearchResult
 from luciole.tools.search.command import main
 from luciole.tools.search.page import page
 from tests.networks import network, random
@@ -62,6 +63,7 @@ def test_tables_and_page_hold_the_front(folder: Path) -> None:
     report = json.loads((front / "report.json").read_text())
     rows = list(csv.DictReader((front / "front.csv").open()))
     assert [row["file"] for row in rows] == [one["file"] for one in report["front"]]
+    assert {row["us"] for row in rows} == {""}, "nobody asked for times"
     assert [row["fc1"] for row in rows] == [one["candidate"][0] for one in report["front"]]
     grown = report["hypervolume"]
     assert grown == sorted(grown)
@@ -88,6 +90,22 @@ def test_the_plot_tells_small_losses_apart() -> None:
     heights = re.findall(r'<circle class="searched" cx="[\d.]+" cy="([\d.]+)"', made)
     assert heights == sorted(heights, key=float)
     assert len(set(heights[:3])) == 3
+
+
+def test_the_page_says_what_a_loss_is_and_shows_all_networks_of_a_place() -> None:
+    one = Found(("dynamic:int8",), 100, 0.1, 0, None)
+    networks, named = ("accuracy", "size"), {"dynamic:int8": one}
+    file = FrontFile(Path("front.circle"), Path("front.json"), one, {"a": "dynamic:int8"})
+    search = SearchResult([file], networks, one, ["a"], [one], named, [one], weights=[1])
+    made = page(replace(search, unreached=1), "m.circle")
+    shown = re.findall(r'<circle class="(\w+)" cx="([\d.]+)" cy="([\d.]+)" r="([\d.]+)"', made)[:4]
+    assert len({(x, y) for _, x, y, _ in shown}) == 1
+    radii = {kind: float(radius) for kind, _, _, radius in shown}
+    assert radii["searched"] < radii["files"] < radii["greedy"] < radii["uniform"]
+    assert ".uniform, .greedy { fill: none;" in made
+    assert "Loss is the distance from the float network's answers" in made
+    assert "a network may be here twice, with two losses" in made
+    assert "0 failed, 1 of those that a search begins with left out by its budget" in made
 
 
 def test_layers_share_a_choice_and_others_have_none(tmp_path: Path, capsys: Capture) -> None:

@@ -16,6 +16,18 @@ if TYPE_CHECKING:
     from luciole.lquantizer.search.result import FrontFile, SearchResult
 
 _KILOBYTE = 1000
+_LOSS = (
+    "Loss is the distance from the float network's answers on the records that judge: the "
+    "Kullback-Leibler divergence, of outputs that are no probabilities the squared error as a "
+    "share of the output's variance. Where labels judge it is the share of wrong answers, where a "
+    "metric does the share of the float network's figure that is lost."
+)
+_FITS = (
+    "Uniform networks have one option everywhere, greedy ones are widened layer by layer, each "
+    "step where a byte saves most loss. Searched and greedy networks are fitted quickly, to few "
+    "records; files and uniform networks in full. So a network may be here twice, with two losses: "
+    "that of the file counts."
+)
 
 
 def page(search: SearchResult, model: str, viewed: bool = True) -> str:
@@ -62,7 +74,8 @@ def _front(search: SearchResult) -> str:
         return "<p>nothing</p>"
     across = Axis.of("bytes", [x for x, _, _ in points])
     up = Axis.of("loss", [y for _, y, _ in points if y > 0] or [1.0], is_log=True)
-    return _legend(groups) + _wide(plot(groups, across, up, "files"))
+    told = f"<p>{_LOSS}</p><p>{_FITS}</p>"
+    return told + _legend(groups) + _wide(plot(groups, across, up, "files"))
 
 
 def _legend(groups: Mapping[str, Sequence[Point]]) -> str:
@@ -91,7 +104,10 @@ def _growth(search: SearchResult) -> str:
 
 # --------------------------------------------------------------------------------- tables
 def _left_out(search: SearchResult) -> str:
-    return f", {search.unreached} first networks not evaluated" if search.unreached else ""
+    """Count the networks to begin with that were left out."""
+    if not search.unreached:
+        return ""
+    return f", {search.unreached} of those that a search begins with left out by its budget"
 
 
 def _table(search: SearchResult, viewed: bool) -> str:

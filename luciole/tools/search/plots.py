@@ -9,6 +9,9 @@ from html import escape
 
 _WIDE, _HIGH, _LEFT, _RIGHT, _TOP, _BELOW = 760, 380, 70, 14, 26, 46
 _STEPS = (1, 2, 5)
+_RADII = {"searched": 3.0, "greedy": 7.5, "uniform": 10.0}
+"""Rings are wider than what is at the same place, so that all of it is seen."""
+_RADIUS = 5.0
 
 Point = tuple[float, float, str]
 """Where a mark is, and its title."""
@@ -71,9 +74,9 @@ def plot(groups: Mapping[str, Sequence[Point]], across: Axis, up: Axis, line: st
         places = " ".join(f"{_x(across, x):.1f},{_y(up, y):.1f}" for x, y, _ in groups[line])
         parts.append(f'<polyline points="{places}"/>')
     for name, points in groups.items():
-        radius = 3 if name == "searched" else 5
+        radius = _RADII.get(name, _RADIUS)
         parts += [
-            f'<circle class="{name}" cx="{_x(across, x):.1f}" cy="{_y(up, y):.1f}" r="{radius}">'
+            f'<circle class="{name}" cx="{_x(across, x):.1f}" cy="{_y(up, y):.1f}" r="{radius:g}">'
             f"<title>{escape(text)}</title></circle>"
             for x, y, text in points
         ]

@@ -44,8 +44,9 @@ svg .on { fill: #ffffff; }
 svg line { stroke: var(--rule); }
 svg polyline { fill: none; stroke: var(--files); stroke-width: 2; }
 .searched { fill: var(--searched); opacity: 0.55; background: var(--searched); }
-.uniform { fill: var(--uniform); background: var(--uniform); }
-.greedy { fill: var(--greedy); background: var(--greedy); }
+.uniform, .greedy { fill: none; stroke-width: 2; }
+.uniform { stroke: var(--uniform); border: 2px solid var(--uniform); }
+.greedy { stroke: var(--greedy); border: 2px solid var(--greedy); }
 .files { fill: var(--files); background: var(--files); }
 @media (max-width: 700px) {
   main { padding: 12px; }

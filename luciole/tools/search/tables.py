@@ -11,9 +11,12 @@ if TYPE_CHECKING:
 
 
 def csv_of(search: SearchResult) -> str:
-    """Write a row for each file: name, figures, and the format of each layer."""
+    """Write a row for each file: name, figures, and the format of each layer; no time where none
+    was measured.
+    """
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
+    timed = search.float_network.us > 0
     devices = list(search.float_network.costs)
     tuned = ["loss_before", "agreement_before"] if search.is_tuned else []
     drop = [f"drop: {search.unit}"] if search.unit else []
@@ -22,7 +25,8 @@ def csv_of(search: SearchResult) -> str:
     for file in search.front:
         one = file.found
         drops = [one.drop] if search.unit else []
-        figures = (one.bytes, one.loss, one.agreement, *drops, one.us)
+        us = one.us if timed else None
+        figures = (one.bytes, one.loss, one.agreement, *drops, us)
         before = [] if one.before is None else [one.before.loss, one.before.agreement]
         table.writerow([file.path.name, *figures, *one.costs.values(), *before, *one.candidate])
     return text.getvalue()
