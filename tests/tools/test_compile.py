@@ -163,6 +163,33 @@ def test_a_wrong_answer_fails(
     assert "WRONG: 0 of 3 equal" in done.out
 
 
+@needs_compiler
+def test_another_class_is_shown_with_its_record_and_the_scores_margin(
+    model: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    x = np.random.default_rng(3).normal(size=(3, 16)).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    scores = interpreted(luciole.load(model), {"x": x[1:2]})[0][0]
+    real, least = luciole.Compiled.run, int(scores.argmin())
+    runs: list[int] = []
+
+    def once_wrong(self: luciole.Compiled, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
+        runs.append(len(runs))
+        results = real(self, inputs)
+        return [np.full_like(y, least) for y in results] if runs[-1] == 1 else results
+
+    monkeypatch.setattr(luciole.Compiled, "run", once_wrong)
+    words = ("compile", model, "-o", tmp_path / "c", "--output", "class")
+    done = call(capsys, *words, "--check", tmp_path / "x.npy")
+    margin = f"{float(scores.max()) - float(scores.min()):.1e}"
+    text = f"record 1: class {least}, the interpreter's {scores.argmax()} scores {margin} more"
+    assert "WRONG: 2 of 3 equal" in done.out
+    assert text in done.out
+
+
 def test_an_operator_without_a_c_form_is_listed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
