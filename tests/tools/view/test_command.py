@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import luciole
@@ -168,6 +169,13 @@ def test_view_refuses_missing_and_foreign_files(
         assert line.startswith(f"{text}: no")
     target = tmp_path / "nowhere" / "x.html"
     assert "cannot write" in call(capsys, "view", digits.quantized, "-o", target).error()
+
+
+def test_view_refuses_arrays_as_a_model(capsys: Capture, tmp_path: Path) -> None:
+    np.savez(tmp_path / "digits.npz", x=np.zeros(3))
+    for program in ("view", "dump"):
+        text = call(capsys, program, tmp_path / "digits.npz").error()
+        assert text.startswith("digits.npz: NumPy arrays, not a model: a .circle, .tflite, ")
 
 
 def specs(part: Any) -> dict[str, int]:
