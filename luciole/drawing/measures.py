@@ -284,6 +284,12 @@ def set_notes(document: Json, notes: Mapping[str, str]) -> None:
             node["note"] = matching[0]
 
 
+def names_any(document: Json, names: Iterable[str]) -> bool:
+    """Return whether a name is one of an operator of a document."""
+    known = {name for node in _operators(document) for name in _names(node)}
+    return any(shown_name(name) in known for name in names)
+
+
 def _names(node: Json) -> list[str]:
     """List the names of a node, its own first: the one before it was equalized, and the quantizer's
     name of the layer.

@@ -238,14 +238,19 @@ def _document(
 ) -> dict[str, Any]:
     """Return the document of up to two models, with every figure that was given."""
     from luciole.drawing.described import described
+    from luciole.drawing.measures import names_any
 
-    if subjects:
-        _add_figures_to(subjects, arguments)
-    return described(subjects, blobs, _look(arguments), luciole.__version__)
+    report = _add_figures_to(subjects, arguments) if subjects else None
+    document = described(subjects, blobs, _look(arguments), luciole.__version__)
+    layers = [row["name"] for row in report["layers"]] if report else []
+    if layers and not names_any(document, layers):
+        none = f"none of its {counted(len(layers), 'layer')} is in the model"
+        console.say(f"luciole: warning: {arguments.report}: {none}")
+    return document
 
 
-def _add_figures_to(subjects: list[Subject], arguments: argparse.Namespace) -> None:
-    """Give the last model every figure that other programs found."""
+def _add_figures_to(subjects: list[Subject], arguments: argparse.Namespace) -> Any:
+    """Give the last model every figure that other programs found; return the quantizer's report."""
     from luciole.drawing import measures
     from luciole.drawing.proofs import report_proof
 
@@ -255,6 +260,7 @@ def _add_figures_to(subjects: list[Subject], arguments: argparse.Namespace) -> N
     if arguments.report:
         shown.notes = measures.report_notes(report, arguments.report)
         shown.proof = report_proof(report, arguments.report)
+    return report
 
 
 def _look(arguments: argparse.Namespace) -> Look:
