@@ -86,6 +86,7 @@ def _constants(model: Model) -> Answer:
 
 
 def _tensors(model: Model) -> Answer:
+    """List every tensor, names behind all else: long ones push nothing off the screen."""
     numbers = Numbering(model)
     rows: list[tuple[str, ...]] = [("name", "tensor", "type", "shape", "bytes", "quantization")]
     content = []
@@ -97,7 +98,7 @@ def _tensors(model: Model) -> Answer:
             row = (one_line(value.name), place, value.dtype.name, shape_text(value.shape), shown)
             rows.append((*row, _quantization(value)))
             content.append(_tensor_json(value, place, size))
-    return Answer(content, table=console.fitted(rows, whole=True))
+    return Answer(content, table=[(*row[1:], row[0]) for row in console.fitted(rows, whole=True)])
 
 
 def _tensor_json(value: Value, place: str, size: int) -> dict[str, Any]:
