@@ -5,15 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import luciole
 from luciole.interpreter import Interpreter
 from luciole.interpreter.records import Records
 from luciole.ir import Array, Graph, Model, Op, Value
+from luciole.ir.ops import Cast, Div, Shape, Sqrt, StridedSlice
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.transpose import Transpose
 from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.calibration import front as module
 from luciole.lquantizer.calibration.front import Front
+from luciole.schema.enums import TensorType
 
 _RNG = np.random.default_rng(0)
 _COUNT, _BATCH = 7, 3
@@ -129,3 +132,20 @@ def test_a_front_refuses_infinity(model: Model) -> None:
     layer.set_operand(1, model.graph.add_constant("new", np.full((4, 4), 3e38, np.float32)))
     with pytest.raises(QuantizeError, match="becomes NaN or infinite"):
         list(Front(model, records, 2).run([layer.output]))
+
+
+def test_numbers_that_are_computed_from_shapes_are_the_same_for_all_records() -> None:
+    """As torch's exporter with open extents divides by the root of a head's width."""
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    x = graph.add_input("x", (None, 3, 4))
+    shape = graph.append(Shape(x, out_type=TensorType.INT32), "shape").output
+    bounds = [graph.add_constant(f"bound{i}", np.array([i], np.int32)) for i in (2, 3, 1)]
+    width = graph.append(StridedSlice(shape, *bounds), "width").output
+    types = {"in_data_type": TensorType.INT32, "out_data_type": TensorType.FLOAT32}
+    root = graph.append(Sqrt(graph.append(Cast(width, **types), "float").output), "root").output
+    graph.outputs = [_dense(graph, graph.append(Div(x, root), "scaled").output, "y")]
+    records = np.random.default_rng(1).normal(size=(40, 3, 4)).astype(np.float32)
+    proof = luciole.quantize(model, records, scheme="int8").proof
+    assert proof is not None
+    assert proof.outputs[0].file.snr_db > 30

@@ -214,11 +214,12 @@ def _check(value: Value, array: Array, is_endless: bool) -> None:
 def _by_record(value: Value, array: Array, count: int, fixed: bool) -> Array:
     """Shape a tensor of a run of ``count`` records with the records along its first axis: behind a
     TRANSPOSE they may lie along another one, and behind a RESHAPE an axis may hold several rows of
-    each, which get an axis of their own. One that is ``fixed`` is the same for all records.
+    each, which get an axis of their own. One that is ``fixed`` is the same for all records, and so
+    is one, computed from shapes, whose elements cannot be parted among them.
     """
     if array.size == 0 or array.ndim == 0:
         return np.resize(array, (count, array.size))
-    if fixed:
+    if fixed or array.size % count:
         return np.broadcast_to(array, (count, *array.shape))
     axis = 0 if count == 1 else _axis_of_records(value, array)
     first = np.moveaxis(array, axis, 0)
