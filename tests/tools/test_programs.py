@@ -100,6 +100,7 @@ def test_programs_refuse_wrong_usage(capsys: Capture, argv: list[str], sentence:
         (["quantise", "--help"], "did you mean quantize?"),
         (["eval", "m.circle", "--dta", "x"], "--dta is no option, did you mean --data?"),
         (["quantize", "--input_modl=m"], "--input-modl is no option, did you mean --input-model?"),
+        (["quantize", "--bits", "2"], "--bits is no option, did you mean --encode-bits?"),
         (["quantize", "--method", "publishd"], "did you mean published?"),
     ],
 )
@@ -107,6 +108,10 @@ def test_programs_say_what_may_have_been_meant(capsys: Capture, argv: list[str],
     text = call(capsys, *argv).error(code=2)
     assert hint in text
     assert len(text.splitlines()) == 1
+
+
+def test_the_help_shows_that_bits_may_be_a_word(capsys: Capture) -> None:
+    assert "--encode-bits 1-4|WORD" in call(capsys, "quantize", "--help").out
 
 
 @pytest.mark.parametrize("argv", [["zzzzz"], ["eval", "m", "--data", "x", "--zzzzz"], ["eval"]])

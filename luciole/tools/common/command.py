@@ -78,12 +78,14 @@ def read_words(
 
 
 def similar(word: str, known: Iterable[str]) -> str:
-    """Find the known word that is written most like another one, an empty text where none is like
-    it.
+    """Find the known word that has another one as a part between dashes, else the one that is
+    written most like it, an empty text where none is.
     """
     from difflib import get_close_matches
 
-    return next(iter(get_close_matches(word, list(known), 1)), "")
+    names, part = list(known), word.strip("-")
+    whole = (name for name in names if part in name.strip("-").split("-"))
+    return next(whole, None) or next(iter(get_close_matches(word, names, 1)), "")
 
 
 def _version() -> str:

@@ -164,7 +164,7 @@ def _add_levels(parser: argparse.ArgumentParser) -> None:
     levels.add(
         "--encode-bits",
         type=_levels,
-        metavar="1-4",
+        metavar="1-4|WORD",
         help="bits of inputs and weights (default 3), or a word such as levels:w2a4 (recommended) "
         "or even:w4a4",
     )
