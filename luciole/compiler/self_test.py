@@ -39,10 +39,16 @@ def _random(rng: np.random.Generator, end: End) -> Array:
 
 
 def self_test(
-    program: Program, compiled: Compiled, records: Mapping[str, Array], *, entry: str = "main"
+    program: Program,
+    compiled: Compiled,
+    records: Mapping[str, Array],
+    *,
+    entry: str = "main",
+    checked: str | None = None,
 ) -> str:
     """Write the C text of a test: ``main``, or a function of another name, returns how many numbers
-    are not what they were here, at most 100.
+    are not what they were here, at most 100. ``checked``: what a comparison with the interpreter
+    gave.
     """
     runs = list(islice(batches(program, records), RECORDS))
     compiled.reset()
@@ -54,7 +60,9 @@ def self_test(
     for k, end in _numbered(program.outputs):
         texts.append(_table(f"wanted_{k}", end, [result[k] for result in results]))
     parts = [
-        f"/* {name}_test.c - {entry} returns how many numbers of {len(runs)} records differ. */",
+        f"/* {name}_test.c - {entry} returns how many numbers of {len(runs)} records differ from "
+        "what\n * this C gave on the computer that wrote it. The interpreter's answers were\n"
+        f" * {f'compared: {checked}' if checked else 'not compared: --check DATA does that'}. */",
         f'#include "{name}.h"',
         *(["#include <math.h>"] if any(word in t for t in texts for word in NOT_FINITE) else []),
         *texts,

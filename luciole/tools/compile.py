@@ -235,9 +235,9 @@ def _tested(
     if arguments.library:
         made_files[f"{name}.so"] = library
     if arguments.self_test:
-        made_files[f"{name}_test.c"] = _self_test(program, compiled, records)
+        made_files[f"{name}_test.c"] = _self_test(program, compiled, records, agreement)
     if arguments.project:
-        test = _self_test(program, compiled, records, f"{name}_test")
+        test = _self_test(program, compiled, records, agreement, f"{name}_test")
         made_files |= _project(arguments.project, program, test)
     return made_files, agreement
 
@@ -254,11 +254,17 @@ def _project(kind: str, program: Program, test: str) -> dict[str, str]:
 
 
 def _self_test(
-    program: Program, compiled: Any, records: dict[str, Array] | None, entry: str = "main"
+    program: Program,
+    compiled: Any,
+    records: dict[str, Array] | None,
+    agreement: Agreement | None,
+    entry: str = "main",
 ) -> str:
     from luciole.compiler.self_test import random_records, self_test
 
-    return self_test(program, compiled, records or random_records(program), entry=entry)
+    records = records or random_records(program)
+    checked = None if agreement is None else agreement.text()
+    return self_test(program, compiled, records, entry=entry, checked=checked)
 
 
 def _checked(

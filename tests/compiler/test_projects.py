@@ -60,6 +60,8 @@ def test_make_builds_and_tells_right_from_wrong(
     done = run("make", "-C", folder, "test", "CFLAGS=-O1 -Werror")
     assert (done.returncode, "small: PASS" in done.stdout) == (0, True), done.stderr
     test = folder / "small_test.c"
+    assert "were\n * not compared: --check" in test.read_text()
+    assert "of the\n * computer that wrote it" in (folder / "main.c").read_text()
     wanted = re.search(r"wanted_0\[\d+\] = \{\n\s+(-?\d+),", test.read_text())
     assert wanted is not None
     number = int(wanted[1])

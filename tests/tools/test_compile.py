@@ -158,9 +158,11 @@ def test_a_wrong_answer_fails(
         return [y[..., ::-1] for y in real(self, inputs)]
 
     monkeypatch.setattr(luciole.Compiled, "run", reversed_)
-    done = call(capsys, "compile", model, "-o", tmp_path / "c", "--check", tmp_path / "x.npy")
+    words = ("compile", model, "-o", tmp_path / "c", "--name", "net", "--self-test")
+    done = call(capsys, *words, "--check", tmp_path / "x.npy")
     assert done.code == 1
     assert "WRONG: 0 of 3 equal" in done.out
+    assert "were\n * compared: WRONG: 0 of 3 equal" in (tmp_path / "c" / "net_test.c").read_text()
 
 
 @needs_compiler

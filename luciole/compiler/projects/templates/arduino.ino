@@ -1,4 +1,5 @@
-// Runs the self test of @NAME@, and prints what came of it on the serial line, 115200 baud.
+// Runs the self test of @NAME@, and prints on the serial line, 115200 baud, whether its
+// results are those of the computer that wrote it: @NAME@_test.c says what they are.
 #include "src/@NAME@.h"
 
 extern "C" int @NAME@_test(void);

@@ -1,4 +1,5 @@
-/* Runs the self test of @NAME@, and prints what came of it. */
+/* Runs the self test of @NAME@, and prints whether its results are those of the
+ * computer that wrote it: @NAME@_test.c says what they are. */
 #include "board.h"
 
 int @NAME@_test(void);

@@ -1,4 +1,5 @@
-/* Runs the self test of @NAME@, and prints what came of it on the console. */
+/* Runs the self test of @NAME@, and prints on the console whether its
+ * results are those of the computer that wrote it: @NAME@_test.c says what they are. */
 #include <zephyr/kernel.h>
 
 int @NAME@_test(void);
