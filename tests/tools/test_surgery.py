@@ -56,6 +56,31 @@ def test_ends_and_shapes_are_changed(capsys: Capture, net: Path) -> None:
     assert call(capsys, *words).out.endswith("gives logits: FLOAT32 [2,5]\n")
 
 
+def test_tensors_have_the_short_names_of_tables(capsys: Capture, net: Path) -> None:
+    model = residual()
+    for op in model.graph.ops:
+        op.output.name = f"net/{op.output.name}/BiasAdd;net/{op.output.name}/filter"
+    whole = {op.output.name.split("/")[1]: op.output.name for op in model.graph.ops}
+    luciole.save(model, "long.tflite")
+    for words in (
+        ("cut", "long.tflite", "-o", "cut.tflite", "--input", "pool", "--output", "sum"),
+        ("extract", "long.tflite", "-o", "cut.tflite", "--from", "pool", "--to", "sum"),
+    ):
+        assert call(capsys, *words).code == 0
+        assert [v.name for v in luciole.load("cut.tflite").graph.outputs] == [whole["sum"]]
+    words = ("split", "long.tflite", "-o", "long.conn.json", "--at", "sum")
+    assert call(capsys, *words).code == 0
+    parts = json.loads(Path("long.conn.json").read_text())["parts"]
+    assert parts[0]["outputs"] == [whole["sum"]]
+    graph = model.graph
+    graph.ops[0].output.name = "sum"
+    luciole.save(model, "long.tflite")
+    assert call(capsys, "cut", "long.tflite", "-o", "cut.tflite", "--output", "sum").code == 0
+    assert [op.kind for op in luciole.load("cut.tflite").graph.ops] == ["CONV_2D"]
+    argv = ("cut", "long.tflite", "-o", "none.tflite", "--output", "BiasAdd")
+    assert "no tensor is called 'BiasAdd'" in call(capsys, *argv).error()
+
+
 @pytest.mark.parametrize(
     ("argv", "code", "sentence"),
     [

@@ -26,7 +26,7 @@ from luciole.tools.common.command import (
     parser_for,
     run_program,
 )
-from luciole.tools.surgery.common import described, show_ends
+from luciole.tools.surgery.common import described, show_ends, whole_names
 
 if TYPE_CHECKING:
     from luciole.surgery import Parts
@@ -79,6 +79,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _parts(arguments: argparse.Namespace) -> Parts:
+    from luciole.importers import load
     from luciole.surgery import partition, split
 
     if bool(arguments.at) == bool(arguments.partition):
@@ -87,7 +88,8 @@ def _parts(arguments: argparse.Namespace) -> Parts:
         return partition(arguments.model, arguments.partition, default=arguments.default)
     if arguments.default is not None:
         raise UsageError("--default goes with --partition FILE")
-    return split(arguments.model, arguments.at)
+    model = load(arguments.model)
+    return split(model, whole_names(model, arguments.at))
 
 
 def _print(arguments: argparse.Namespace, parts: Parts, files: Sequence[Path]) -> None:
