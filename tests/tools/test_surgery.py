@@ -68,8 +68,8 @@ def test_tensors_have_the_short_names_of_tables(capsys: Capture, net: Path) -> N
     ):
         assert call(capsys, *words).code == 0
         assert [v.name for v in luciole.load("cut.tflite").graph.outputs] == [whole["sum"]]
-    words = ("split", "long.tflite", "-o", "long.conn.json", "--at", "sum")
-    assert call(capsys, *words).code == 0
+    argv = ("split", "long.tflite", "-o", "long.conn.json", "--at", "sum")
+    assert call(capsys, *argv).code == 0
     parts = json.loads(Path("long.conn.json").read_text())["parts"]
     assert parts[0]["outputs"] == [whole["sum"]]
     graph = model.graph
@@ -77,8 +77,8 @@ def test_tensors_have_the_short_names_of_tables(capsys: Capture, net: Path) -> N
     luciole.save(model, "long.tflite")
     assert call(capsys, "cut", "long.tflite", "-o", "cut.tflite", "--output", "sum").code == 0
     assert [op.kind for op in luciole.load("cut.tflite").graph.ops] == ["CONV_2D"]
-    argv = ("cut", "long.tflite", "-o", "none.tflite", "--output", "BiasAdd")
-    assert "no tensor is called 'BiasAdd'" in call(capsys, *argv).error()
+    ambiguous = ("cut", "long.tflite", "-o", "none.tflite", "--output", "BiasAdd")
+    assert "no tensor is called 'BiasAdd'" in call(capsys, *ambiguous).error()
 
 
 @pytest.mark.parametrize(
