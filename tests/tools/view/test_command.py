@@ -181,7 +181,7 @@ def test_view_refuses_arrays_as_a_model(capsys: Capture, tmp_path: Path) -> None
 def test_a_report_of_another_model_is_told(capsys: Capture, tmp_path: Path, digits: Digits) -> None:
     path = tmp_path / "other.json"
     path.write_text(json.dumps({"layers": [{"name": "fc1", "mse": 1.0}, {"name": "fc2"}]}))
-    argv = ["view", digits.quantized, "-o", tmp_path / "x.html", "--report"]
+    argv: list[str | Path] = ["view", digits.quantized, "-o", tmp_path / "x.html", "--report"]
     outcome = call(capsys, *argv, path)
     warning = f"luciole: warning: {path}: none of its 2 layers is in the model\n"
     assert (outcome.code, outcome.err) == (0, warning)
