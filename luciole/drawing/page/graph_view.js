@@ -159,21 +159,27 @@ export class GraphView {
   }
 
   // Brings an item into sight, in the middle when it was not there (or, with `always`, near the edge).
-  reveal(key, always = false) {
+  reveal(key, always = false, least = READABLE) {
     const item = this.scene.byKey.get(key);
     if (!item) return;
-    const k = Math.max(this.camera.k, READABLE);
-    this.bring(item.x + item.width / 2, item.y + Math.min(item.height, this.height / k) / 2, always);
+    const k = Math.max(this.camera.k, least);
+    const y = item.y + Math.min(item.height, this.height / k) / 2;
+    this.bring(item.x + item.width / 2, y, always, least);
   }
 
-  // Brings a place of the drawing into sight.
-  bring(x, y, always = false) {
-    const k = Math.max(this.camera.k, READABLE);
+  // Brings a place of the drawing into sight, with no more room beside the drawing than is needed,
+  // and at a scale of at least `least`.
+  bring(x, y, always = false, least = READABLE) {
+    const k = Math.max(this.camera.k, least);
     const at = [this.camera.x + this.camera.k * x, this.camera.y + this.camera.k * y];
     const [dx, dy] = always ? [this.width / 6, this.height / 6] : [60, 60];
     const inside = at[0] > dx && at[1] > dy && at[0] < this.width - dx && at[1] < this.height - dy;
-    if (inside && this.camera.k >= READABLE) return;
-    this.move({ x: this.width / 2 - k * x, y: this.height / 2 - k * y, k });
+    if (inside && this.camera.k >= least) return;
+    this.move({
+      x: within(this.width / 2 - k * x, k, this.scene.width, this.width),
+      y: within(this.height / 2 - k * y, k, this.scene.height, this.height),
+      k,
+    });
   }
 
   inSight(margin) {
@@ -429,7 +435,7 @@ export class GraphView {
     if (!edge) return;
     this.pickEdge(edge, around);
     const places = along(edge.points, this.direction);
-    this.bring(...places[Math.floor(places.length / 2)]);
+    this.bring(...places[Math.floor(places.length / 2)], false, 0);
   }
 
   // Goes from the selected item along edges, or to its neighbour at the same height; from an edge to
@@ -485,7 +491,7 @@ export class GraphView {
   pickAndReveal(item) {
     if (!item) return;
     this.pick(item);
-    this.reveal(item.key);
+    this.reveal(item.key, false, 0);
   }
 
   // ------------------------------------------------------------------ mouse, touch, wheel
@@ -542,6 +548,13 @@ export class GraphView {
     const [dx, dy] = event.shiftKey ? [event.deltaY, event.deltaX] : [event.deltaX, event.deltaY];
     return this.move({ ...this.camera, x: this.camera.x - dx, y: this.camera.y - dy });
   }
+}
+
+// Where a drawing begins, so that it fills the room or is in its middle.
+function within(start, k, size, room) {
+  const free = room - k * size;
+  const around = MARGIN_AROUND * k;
+  return free >= 2 * around ? free / 2 : Math.max(free - around, Math.min(around, start));
 }
 
 function outline(item) {

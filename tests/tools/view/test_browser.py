@@ -177,6 +177,24 @@ def test_the_keyboard_walks_along_edges(resnet: Visit) -> None:
     expect(page.locator(".focus rect")).to_have_count(0)
 
 
+CAMERA = "() => Object.values(app.view().camera)"
+
+
+def test_walking_over_the_whole_graph_keeps_it_in_sight(resnet: Visit) -> None:
+    page = resnet.page
+    page.get_by_role("button", name="Fit").click()
+    whole = resnet.run(CAMERA)
+    assert isinstance(whole, list)
+    assert whole[2] < 0.6
+    for key in ("ArrowDown", "ArrowDown", "e", "ArrowUp"):
+        page.keyboard.press(key)
+        assert resnet.run(CAMERA) == pytest.approx(whole)
+    page.keyboard.press("Shift+Backspace")
+    page.evaluate("() => { app.view().move({ x: 0, y: -900, k: 1 }); app.view().pick(null); }")
+    page.keyboard.press("ArrowDown")
+    assert resnet.run("() => app.view().camera.y") == 40, "the beginning is at the upper end"
+
+
 def test_the_keyboard_selects_edges(resnet: Visit) -> None:
     """Those of the selected box in turn, forwards and backwards; arrows lead to their ends."""
     page = resnet.page
