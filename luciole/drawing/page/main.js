@@ -413,10 +413,17 @@ function helpMenu() {
   return menu;
 }
 
+// After a button above the graph was clicked with the mouse, keys are the graph's again.
+function clicked(event) {
+  const above = "#bar > button, #bar .cluster button, .caption button";
+  if (event.detail && event.target.closest(above)) window.app.view?.().svg.focus();
+}
+
 // What concerns the whole page, whichever document it shows.
 function listen() {
   document.addEventListener("keydown", (e) => window.app.key(e) && e.preventDefault());
   document.addEventListener("pointerdown", (e) => closeMenus(e.target));
+  document.addEventListener("click", clicked);
   document.addEventListener("dragover", (e) => window.app.opening.dragged(e));
   document.addEventListener("dragleave", (e) => window.app.opening.dragLeft(e));
   document.addEventListener("drop", (e) => window.app.opening.dropped(e));

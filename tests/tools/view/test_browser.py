@@ -195,6 +195,18 @@ def test_walking_over_the_whole_graph_keeps_it_in_sight(resnet: Visit) -> None:
     assert resnet.run("() => app.view().camera.y") == 40, "the beginning is at the upper end"
 
 
+def test_space_after_a_click_on_a_button_shows_the_whole_graph(resnet: Visit) -> None:
+    page = resnet.page
+    page.get_by_role("button", name="Fit").click()
+    whole = resnet.run(CAMERA)
+    page.get_by_role("button", name="Zoom in").click()
+    page.keyboard.press("Space")
+    assert resnet.run(CAMERA) == pytest.approx(whole)
+    page.get_by_role("button", name="Zoom in").focus()
+    page.keyboard.press("Space")
+    assert resnet.run(CAMERA) != pytest.approx(whole)
+
+
 def test_the_keyboard_selects_edges(resnet: Visit) -> None:
     """Those of the selected box in turn, forwards and backwards; arrows lead to their ends."""
     page = resnet.page
