@@ -39,7 +39,7 @@ from luciole.lquantizer.search.result import SearchResult
 from luciole.lquantizer.search.sensitivity import Sensitivity
 from luciole.lquantizer.search.sensitivity import sensitivity as measure_layers
 from luciole.optimizing import canonical
-from luciole.quantizing import Task, converted, parted, proved_training, quantized
+from luciole.quantizing import Task, check_widths, converted, parted, proved_training, quantized
 
 if TYPE_CHECKING:
     from luciole.lquantizer.training import FinetuneResult, FinetuneSettings, UniformSettings
@@ -201,7 +201,7 @@ def _quantized(
     track: Track | None,
 ) -> Result:
     model = as_model(model)
-    samples, others = (_given(model, each) for each in (data, judges))
+    samples, others = _given(model, data), _judging(model, judges, proof)
     result = quantized(Task(model, samples, labels, track, others, proof, metric), options)
     _warn(result, model, options)
     return result
@@ -221,6 +221,7 @@ def _options(options: Options | None, parameters: Mapping[str, Any]) -> Options:
         choices["ranges_from"] = read_ranges(choices["ranges_from"])
     if options is not None and choices:
         raise TypeError(f"give options or keywords, not both: {', '.join(sorted(choices))}")
+    check_widths(choices)
     return options or options_for(choices)
 
 
@@ -410,7 +411,7 @@ def finetune(
     begun, known, learned_from = _trained(student)
     model = begun.model if isinstance(begun, Rounded) else begun
     original = as_model(teacher)
-    others = _given(model, judges)
+    others = _judging(model, judges, proof)
     task = Task(model, _given(model, data), labels, track, others, proof, _metric(metric))
     split = parted(task, learned_from)
     tuned = training.finetune(
@@ -450,6 +451,13 @@ def _metric(source: MetricSource | None) -> Metric | None:
 
 def _given(model: Model, data: Data | None) -> Records | None:
     return None if data is None else records_of(model.graph, data)
+
+
+def _judging(model: Model, judges: Data | None, proof: bool) -> Records | None:
+    """Take samples that judge a file. Raises QuantizeError where it is not to be judged."""
+    if judges is not None and not proof:
+        raise lquantizer.QuantizeError("judges prove the file: leave them out, or proof=False")
+    return _given(model, judges)
 
 
 def _trained(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from functools import partial, singledispatch
 from time import perf_counter
@@ -27,10 +27,12 @@ from luciole.lquantizer import (
     UniformOptions,
 )
 from luciole.lquantizer.assignment.choosing import Options
+from luciole.lquantizer.assignment.layer_format import Levels, levels_format
 from luciole.lquantizer.assignment.one_config import MAKE, RECORD, ROUND, OneOptions
+from luciole.lquantizer.assignment.options import format_named
 from luciole.lquantizer.assignment.schemes import FLOAT, LEARNED, MIXED
 from luciole.lquantizer.calibration.doubts import doubts
-from luciole.lquantizer.errors import check_points
+from luciole.lquantizer.errors import OptionsError, check_points
 from luciole.lquantizer.judging.judge import Judge
 from luciole.lquantizer.judging.metric import Metric
 from luciole.lquantizer.judging.records import FEW_JUDGES, Judges, Split, check_labels
@@ -42,6 +44,29 @@ from luciole.lquantizer.search.auto_bits import Widths, for_drop, for_size
 from luciole.lquantizer.search.mixed_bits import quantize_mixed_bits
 from luciole.lquantizer.whole.one import quantize_noted, quantize_one, record_alone, round_alone
 from luciole.optimizing import canonical
+
+
+def check_widths(choices: Mapping[str, object]) -> None:
+    """Refuse choices of bits of which one would be passed over: numbers beside a word that says
+    them, and either beside a target that finds them. Raises QuantizeError.
+    """
+    scheme, bits = choices.get("scheme"), choices.get("encode_bits")
+    if scheme == "":
+        raise OptionsError("scheme is '': leave it out, or name one")
+    words = {"scheme": format_named(str(scheme)) if scheme else None}
+    if isinstance(bits, str):
+        words["encode_bits"] = levels_format(bits)
+    said = {name: word for name, word in words.items() if isinstance(word, Levels)}
+    for name, levels in said.items():
+        numbers = {"encode_bits", "weight_bits"} - {name}
+        numbers |= set() if levels.inputs is None else {"input_bits"}
+        for other in sorted(numbers):
+            if choices.get(other) is not None:
+                raise OptionsError(f"{other} does not go with {name} {choices[name]!r}")
+    for target in ("target_size", "target_drop"):
+        if choices.get(target) is not None and (said or bits is not None):
+            named = "encode_bits" if bits is not None else f"scheme {scheme!r}"
+            raise OptionsError(f"{target} finds the bits: {named} does not go with it")
 
 
 @dataclass(frozen=True)

@@ -197,7 +197,7 @@ def test_quantize_reports_file_sizes() -> None:
         ({"method": "fit"}, (3, 3)),
         ({"encode_bits": 2}, (2, 2)),
         ({"encode_bits": "w2a4"}, (4, 2)),
-        ({"encode_bits": "w2a3", "input_bits": 4}, (4, 2)),
+        ({"encode_bits": "levels:w2", "input_bits": 4}, (4, 2)),
         ({"encode_bits": 2, "input_bits": 4}, (4, 2)),
         ({"weight_bits": 4}, (3, 4)),
         ({"encode_bits": 4, "config": {"weight_bits": 2}}, (4, 2)),
@@ -318,6 +318,28 @@ def test_the_published_method_takes_layers_right_behind_each_other() -> None:
         ({"target_size": 9, "target_drop": 1.0}, "target_drop does not go with target_size"),
         ({"target_drop": 0.0, "weights_only": True}, "target_drop does not go with weights_only"),
         ({"target_size": 9, "input_bits": 8}, "target_size does not go with input_bits"),
+        (
+            {"target_size": 9, "encode_bits": 1},
+            "target_size finds the bits: encode_bits does not go with it",
+        ),
+        (
+            {"target_drop": 9.0, "scheme": "even:w4a4"},
+            "target_drop finds the bits: scheme 'even:w4a4' does not go with it",
+        ),
+        (
+            {"scheme": "levels:w2a4", "encode_bits": 3},
+            "encode_bits does not go with scheme 'levels:w2a4'",
+        ),
+        (
+            {"scheme": "levels:w2a4", "input_bits": 3},
+            "input_bits does not go with scheme 'levels:w2a4'",
+        ),
+        (
+            {"encode_bits": "w2a4", "weight_bits": 3},
+            "weight_bits does not go with encode_bits 'w2a4'",
+        ),
+        ({"scheme": ""}, "scheme is '': leave it out, or name one"),
+        ({"judges": X, "proof": False}, "judges prove the file: leave them out, or proof=False"),
     ],
 )
 def test_quantize_refuses_choices_that_it_would_pass_over(

@@ -340,6 +340,11 @@ def test_lquantizer_refuses_what_cannot_be_trained_before_the_fit(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
+        ("--scheme levels:w2a4 --encode_bits 3", "encode_bits does not go with scheme 'levels:w2"),
+        ("--encode_bits w2a4 --weight_bits 3", "weight_bits does not go with encode_bits 'w2a4'"),
+        ("--auto_bits --target_size 9 --scheme levels:w2a4", "target_size finds the bits: scheme "),
+        ("--scheme=", "--scheme is empty: leave it out, or name one"),
+        ("--report=", "argument --report: the path of a file is needed, found ''"),
         ("--target_size 9", "--auto-bits goes with one of --target-size SIZE and --target-drop"),
         ("--auto_bits --target_size 9kg", "argument --target-size: '9kg' is no size: write 60000"),
         ("--auto_bits --target_size 9 --target_drop 1", "--auto-bits goes with one of "),

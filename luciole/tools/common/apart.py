@@ -6,6 +6,7 @@ import argparse
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Self
 
 from luciole.tools.common.command import UsageError
 
@@ -17,6 +18,12 @@ class Output(str):
     """The value of an argument that names a file to write: the ``type`` of its declaration."""
 
     __slots__ = ()
+
+    def __new__(cls, path: str) -> Self:
+        """Take a path. Raises ArgumentTypeError for none."""
+        if not path:
+            raise argparse.ArgumentTypeError("the path of a file is needed, found ''")
+        return super().__new__(cls, path)
 
 
 def check_apart(arguments: argparse.Namespace, where: str = "") -> None:

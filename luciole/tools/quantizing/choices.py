@@ -111,6 +111,8 @@ def _scheme(arguments: argparse.Namespace) -> str | None:
     from luciole.lquantizer.assignment.choosing import is_foreign_file
     from luciole.lquantizer.assignment.schemes import RECOMMENDED
 
+    if arguments.scheme == "":
+        raise UsageError("--scheme is empty: leave it out, or name one")
     if arguments.scheme is not None:
         return str(arguments.scheme)
     config = arguments.config
@@ -157,8 +159,10 @@ def _levels(arguments: argparse.Namespace, scheme: str) -> QuantizeOptions:
     from luciole.lquantizer import QuantizeOptions
     from luciole.lquantizer.assignment.layer_format import Levels
     from luciole.lquantizer.assignment.options import format_named, level_choices, options_of
+    from luciole.quantizing import check_widths
 
     _check_auto_bits(arguments)
+    check_widths({**vars(arguments), "scheme": scheme, "target_drop": _auto_drop(arguments)})
     format = format_named(scheme)
     widths: dict[str, Any] = level_choices(scheme, format) if isinstance(format, Levels) else {}
     is_trained = bool(arguments.finetune or arguments.tune or arguments.qat)
