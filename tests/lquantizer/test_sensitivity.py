@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ import pytest
 import luciole
 from luciole.interpreter.records import first_output
 from luciole.ir import Array, Model
-from luciole.lquantizer import QuantizeError
+from luciole.lquantizer import QuantizeError, Result
 from luciole.lquantizer.judging.records import Split
 from luciole.lquantizer.search.sensitivity import Sensitivity
 from tests.lquantizer.networks import images, spoiled, with_sine
@@ -58,18 +57,22 @@ def test_losses_are_those_of_networks_quantized_that_way() -> None:
     split = Split.for_choices(whole_data)
     x = {name: np.asarray(array) for name, array in split.judges.records.items()}
 
-    def quantized(model: Model, **choices: Any) -> Model:
-        return luciole.quantize(model, split.learned, proof=False, **choices).model
+    def quantized(*rules: dict[str, str]) -> Result:
+        choices = {**COARSE, "config": {"layers": [*rules]}} if rules else COARSE
+        return luciole.quantize(model, split.learned, proof=False, **choices)
 
-    whole = quantized(model, **COARSE, config={"layers": []})  # small ends too
-    assert found.whole.noise == pytest.approx(noise(model, whole, x), rel=1e-3)
-    layer = found.layers[0]
-    rules = [{"regex": ".*", "scheme": "float"}, {"name": layer.name, "scheme": "w4a8"}]
-    alone = quantized(model, **COARSE, config={"layers": rules})
-    assert layer.only.noise == pytest.approx(noise(model, alone, x), rel=1e-3)
-    rules = [{"name": layer.name, "scheme": "float"}]
-    others = quantized(model, **COARSE, config={"layers": rules})
-    assert layer.others.noise == pytest.approx(noise(model, others, x), rel=1e-3)
+    whole = quantized()
+    assert found.whole.noise == pytest.approx(noise(model, whole.model, x), rel=1e-3)
+    wide = {row.name for row in whole.report.layers if row.format == "int:w8a8"}
+    assert wide, "small layers at the ends have 8 bits"
+    for layer in (found.layers[0], next(one for one in found.layers if one.name in wide)):
+        own = "int8" if layer.name in wide else "w4a8"
+        nothing, rule = {"regex": ".*", "scheme": "float"}, {"name": layer.name, "scheme": own}
+        alone = quantized(nothing, rule).model
+        assert layer.only.noise == pytest.approx(noise(model, alone, x), rel=1e-3)
+        ends = [{"name": name, "scheme": "int8"} for name in wide - {layer.name}]
+        others = quantized({"name": layer.name, "scheme": "float"}, *ends).model
+        assert layer.others.noise == pytest.approx(noise(model, others, x), rel=1e-3)
 
 
 def test_rows_have_a_bar_each_and_the_first_is_the_longest() -> None:

@@ -26,7 +26,7 @@ from luciole.lquantizer.network.float_network import float_network
 from luciole.lquantizer.network.places import integers_of
 from luciole.lquantizer.report import snr_db
 from luciole.lquantizer.whole.integer_layers import Known, assemble, walk
-from luciole.lquantizer.whole.integers import known_of, prepare
+from luciole.lquantizer.whole.integers import known_of, prepare, schemes_everywhere
 
 _SPARED = 4
 """How many of the worst layers are left float at once, at the most."""
@@ -153,8 +153,12 @@ class Trials:
 
         Raises QuantizeError where there are none.
         """
+        return self.learn_each(dict.fromkeys((op.name for op in self.work.graph.ops), types), track)
+
+    def learn_each(self, types: Mapping[str, Scheme], track: Track) -> list[str]:
+        """Learn operators, by their names, in a scheme each; as ``learn``."""
         work = self.work.clone()
-        schemes = integers_of(dict.fromkeys(work.graph.ops, types))
+        schemes = integers_of({op: types[op.name] for op in work.graph.ops if op.name in types})
         if not schemes:
             raise QuantizeError("nothing to quantize: no operator has a form on integers")
         names = {op: op.name for op in schemes}
@@ -194,25 +198,28 @@ def sensitivity(
     track = track or untracked
     split = Split.for_choices(records, most=FEW_JUDGES) if records else Split.same(records)
     trials = Trials.begin(model, split, options, track)
-    names = trials.learn(options.types, track)
+    chosen = schemes_everywhere(trials.work.graph, options)
+    types = {op.name: scheme for op, scheme in chosen.items()}
+    names = trials.learn_each(types, track)
     layers = [op.name for op in trials.work.graph.ops if has_weights(op) and op.name in names]
-    return _measured(trials, names, layers, options, track)
+    return _measured(trials, {name: types[name] for name in names}, layers, options.word, track)
 
 
 def _measured(
     trials: Trials,
-    names: Collection[str],
+    types: Mapping[str, Scheme],
     layers: Collection[str],
-    options: UniformOptions,
+    scheme: str,
     track: Track,
 ) -> Sensitivity:
     step = track("measuring layers", len(layers))
 
     def lost(rounded: Collection[str], weights: Collection[str]) -> Lost:
-        schemes, stored = (dict.fromkeys(names, options.types) for names in (rounded, weights))
+        schemes, stored = ({name: types[name] for name in names} for names in (rounded, weights))
         return Lost.by(trials.judge, trials.network(schemes, stored))
 
-    result = Sensitivity(options.word, lost(names, layers), lost([], layers), lost(names, []))
+    names = [*types]
+    result = Sensitivity(scheme, lost(names, layers), lost([], layers), lost(names, []))
     short = short_names(layers)
     for name in layers:
         rest = [other for other in names if other != name]

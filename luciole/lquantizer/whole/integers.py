@@ -135,6 +135,11 @@ def _whole(model: Model, options: UniformOptions) -> Choices:
     return _choices(options)
 
 
+def schemes_everywhere(graph: Graph, options: UniformOptions) -> dict[Op, Scheme]:
+    """Choose for a float network what the options alone choose for each operator."""
+    return with_finer_cells(graph, uniform_types(_choices(options)(graph)), frozenset())
+
+
 def _choices(options: UniformOptions) -> Choices:
     """Return the choices of the options."""
     if options.per_operator is not None:
