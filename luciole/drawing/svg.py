@@ -8,7 +8,7 @@ from typing import Any
 
 from luciole.drawing.nodes import BAND, HEADER, LABEL, MARGIN, PADDING, ROW
 from luciole.drawing.palette import CATEGORIES, PLAIN, bits_colour
-from luciole.drawing.text import fitted, width_of
+from luciole.drawing.text import width_of, wrapped
 
 Json = dict[str, Any]
 
@@ -18,6 +18,7 @@ EDGE = 40
 FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"
 _INK, _PAPER, _LINE, _FAINT = "#1c2530", "#ffffff", "#8b95a3", "#5a6575"
 _WRONG = "#b3261e"
+_LINE_HEIGHT = 16
 _MARKS = {"error": _WRONG, "warning": "#a15c00"}
 
 
@@ -29,14 +30,17 @@ def svg(graph: Json, direction: str, title: str, by: str = "bits", wrong: str | 
     """
     level = (graph["groups"]["root"] if graph["closed"] else graph["flat"])[direction]
     width, height = (round(n + 2 * EDGE) for n in level["size"])
+    errors = wrapped(wrong, width - 2 * MARGIN) if wrong is not None else []
+    above = max(len(errors) - 1, 0) * _LINE_HEIGHT
+    top, height = -EDGE - above, height + above
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-        f'viewBox="{-EDGE} {-EDGE} {width} {height}" font-family="{FONT}" font-size="12" '
+        f'viewBox="{-EDGE} {top} {width} {height}" font-family="{FONT}" font-size="12" '
         f'role="img" aria-label="{escape(title)}">'
     )
     lines = [head, f"<title>{escape(title)}</title>"]
-    lines.append(f'<rect x="{-EDGE}" y="{-EDGE}" width="100%" height="100%" fill="#f6f7f9"/>')
-    lines += _wrong(wrong, width) if wrong is not None else ()
+    lines.append(f'<rect x="{-EDGE}" y="{top}" width="100%" height="100%" fill="#f6f7f9"/>')
+    lines += _wrong(wrong, errors) if wrong is not None else ()
     lines += _edges(graph, level, direction)
     for reference, x, y in level["items"]:
         if isinstance(reference, int):
@@ -46,12 +50,12 @@ def svg(graph: Json, direction: str, title: str, by: str = "bits", wrong: str | 
     return "\n".join([*lines, "</svg>", ""])
 
 
-def _wrong(wrong: str, width: float) -> Iterator[str]:
-    """Write one line above the drawing, as much of it as fits, and all of it for whom it is read
-    to.
-    """
+def _wrong(wrong: str, lines: list[str]) -> Iterator[str]:
+    """Write lines above the drawing, the last one close to it, and one for whom it is read to."""
     yield f"<desc>{escape(wrong)}</desc>"
-    yield _text(MARGIN - EDGE, MARGIN - EDGE / 2, fitted(wrong, width - 2 * MARGIN), _WRONG)
+    first = MARGIN - EDGE / 2 - (len(lines) - 1) * _LINE_HEIGHT
+    for place, line in enumerate(lines):
+        yield _text(MARGIN - EDGE, first + place * _LINE_HEIGHT, line, _WRONG)
 
 
 def _edges(graph: Json, level: Json, direction: str) -> Iterator[str]:

@@ -49,6 +49,24 @@ def fitted(text: str, width: float, size: float = SIZE) -> str:
     return f"{text}…"
 
 
+def wrapped(text: str, width: float, size: float = SIZE) -> list[str]:
+    """Break a text into lines that are no wider: between words, and inside a word that alone is
+    wider.
+    """
+    lines = [""]
+    for word in text.split():
+        joined = f"{lines[-1]} {word}".lstrip()
+        if width_of(joined, size) <= width:
+            lines[-1] = joined
+            continue
+        lines.append("")
+        for letter in word:
+            if lines[-1] and width_of(lines[-1] + letter, size) > width:
+                lines.append("")
+            lines[-1] += letter
+    return [line for line in lines if line]
+
+
 def shown_name(name: str) -> str:
     """Write a name as people see it: one line, nothing invisible, never empty."""
     return one_line(name, LONGEST_NAME) or "(no name)"

@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
+
 import luciole
 from luciole.drawing import page
 from luciole.drawing.blobs import Blobs
@@ -95,6 +97,29 @@ def test_the_picture_is_well_formed_and_shows_hostile_names_as_text() -> None:
     assert titles[0] == "a <title> & more"
     assert HOSTILE[0] in titles
     assert not [a for element in root.iter() for a in element.attrib if a.startswith("on")]
+
+
+def test_the_picture_of_a_damaged_file_has_the_whole_error_above_it() -> None:
+    wrong = (
+        "error [DTYPE] subgraphs[0].operators[3]: FullyConnected 'net/"
+        + "block/" * 40
+        + "op' is odd"
+    )
+    graph = document([Subject(nested(20), "m")], Blobs())["models"][0]["graphs"][0]
+    plain, root = (
+        ElementTree.fromstring(svg(graph, "vertical", "m", wrong=w)) for w in (None, wrong)
+    )
+    lines = [t for t in root.iter(f"{SVG}text") if t.get("fill") == "#b3261e"]
+    assert "".join(t.text or "" for t in lines).replace(" ", "") == wrong.replace(" ", "")
+    left, top, width, height = map(float, root.attrib["viewBox"].split())
+    for t in lines:
+        x, wide = (float(t.attrib[name]) for name in ("x", "textLength"))
+        assert left < x
+        assert x + wide < left + width
+    heights = [float(t.attrib["y"]) for t in lines]
+    assert top + 10 < heights[0]
+    assert np.diff(heights).tolist() == [16] * (len(lines) - 1)
+    assert height - float(plain.attrib["height"]) == 16 * (len(lines) - 1) > 0
 
 
 def test_the_picture_has_every_operator_and_edge() -> None:
