@@ -165,8 +165,8 @@ def _add_levels(parser: argparse.ArgumentParser) -> None:
         "--encode-bits",
         type=_levels,
         metavar="1-4|WORD",
-        help="bits of inputs and weights (default 3), or a word such as levels:w2a4 (recommended) "
-        "or even:w4a4",
+        help="bits of inputs and weights (default 3), or a word such as levels:w2a4 (of levels the "
+        "one to begin with) or even:w4a4",
     )
     levels.add(
         "--input-bits", type=_input_bits, metavar="1-8", help="bits of inputs, where they differ"
