@@ -72,6 +72,21 @@ def test_make_builds_and_tells_right_from_wrong(
     assert "small: FAIL, 1 numbers differ" in done.stdout
 
 
+def test_make_takes_another_machines_compiler_and_flags(
+    network: tuple[Program, str], tmp_path: Path
+) -> None:
+    """Flags that the linker has to know, too, and what runs the program."""
+    needs("make", "arm-none-eabi-gcc", "qemu-arm")
+    folder = made("makefile", network, tmp_path)
+    flags = "-O1 -mcpu=cortex-r5 -marm -mfpu=vfpv3-d16 -mfloat-abi=hard"
+    words = ("CC=arm-none-eabi-gcc", f"CFLAGS={flags}", "LDFLAGS=-specs=rdimon.specs")
+    done = run("make", "-C", folder, "test", *words, "RUN=qemu-arm")
+    assert (done.returncode, "small: PASS" in done.stdout) == (0, True), done.stderr
+    program = compile_model(lq_dense((8, 4), 2), CompileOptions("dense", target="cortex-m4"))
+    text = project_files("makefile", program, "")["Makefile"]
+    assert f'make CC=arm-none-eabi-gcc CFLAGS="{program.options.machine.flags}"\n' in text
+
+
 def test_cmake_builds_and_tests(network: tuple[Program, str], tmp_path: Path) -> None:
     needs("cmake", "ctest")
     folder = made("cmake", network, tmp_path)

@@ -1,7 +1,7 @@
 """The layouts of projects: which files stand where.
 
 Each is the network, its self test, and a few files from ``templates``, in which ``@NAME@`` stands
-for the network's name.
+for the network's name, ``@COMPILER@`` and ``@FLAGS@`` for those of its target.
 """
 
 from __future__ import annotations
@@ -76,13 +76,18 @@ def project_files(kind: str, program: Program, self_test: str) -> dict[str, str]
     for path, template in TEMPLATES[kind].items():
         if path in written:
             raise OptionError(f"name {name!r}: a {kind} project has a file {path} of its own")
-        written[path] = _template(template)
+        written[path] = _for_target(_template(template), program)
     return {_named(path, name): _named(text, name) for path, text in written.items()}
 
 
 def _template(name: str) -> str:
     text = files("luciole.compiler.projects").joinpath("templates", name)
     return text.read_text(encoding="utf-8")
+
+
+def _for_target(text: str, program: Program) -> str:
+    target = program.options.machine
+    return text.replace("@COMPILER@", target.compiler).replace("@FLAGS@", target.flags)
 
 
 def _named(text: str, name: str) -> str:
