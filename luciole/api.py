@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -215,6 +215,8 @@ def _options(options: Options | None, parameters: Mapping[str, Any]) -> Options:
     """Take options, or what the choices among a call's parameters stand for. Raises TypeError for
     both at once.
     """
+    kinds = (*get_args(Options), type(None))
+    expect(options, kinds, "options: a class of options (right answers go to labels=)")
     choices = {n: c for n, c in parameters.items() if n not in _NO_CHOICES}
     choices = {n: c for n, c in choices.items() if c is not None and c is not False}
     if "ranges_from" in choices:
@@ -300,7 +302,6 @@ def search(
     goes. Raises QuantizeError when nothing qualifies, the data cannot be
     used, and for a folder with another search, InputError as ``quantize`` does.
     """
-    expect(output, (str, os.PathLike), "output: a folder's path")
     kinds = (SearchOptions, SeedOptions, type(None))
     expect(options, kinds, "options: SearchOptions or SeedOptions")
     opened, chosen = canonical(as_model(model)), _finished(options, finish)
@@ -362,6 +363,7 @@ def simulate(model: Path_ | Model) -> Result:
     return converted(lquantizer.simulate(model), model)
 
 
+@checked
 def requantize(model: Path_ | Model, to: str) -> Result:
     """Give a network of 8-bit integers the other ones: "uint8" or "int8", 128 codes apart.
 
@@ -422,7 +424,7 @@ def finetune(
         labels=split.labels,
         labelled_output=labelled_output,
         metric=task.metric,
-        settings=settings,
+        settings=_settings(settings),
         latents=known if latents is None else latents,
         checkpoint=None if checkpoint is None else Path(checkpoint),
         resume=resume,
@@ -458,6 +460,17 @@ def _judging(model: Model, judges: Data | None, proof: bool) -> Records | None:
     if judges is not None and not proof:
         raise lquantizer.QuantizeError("judges prove the file: leave them out, or proof=False")
     return _given(model, judges)
+
+
+def _settings(
+    settings: FinetuneSettings | UniformSettings | None,
+) -> FinetuneSettings | UniformSettings | None:
+    """Check the class of a training's settings. Raises LucioleError for another one."""
+    from luciole.lquantizer import training
+
+    kinds = (training.FinetuneSettings, training.UniformSettings, type(None))
+    expect(settings, kinds, "settings: FinetuneSettings or UniformSettings")
+    return settings
 
 
 def _trained(

@@ -86,6 +86,8 @@ def _bounds(source: Path_ | Ranges | Mapping[str, Any]) -> dict[str, tuple[float
     """Read the least and the largest number of each tensor."""
     if isinstance(source, Mapping):
         source = Ranges.parse(dict(source))
+    if not isinstance(source, Ranges):
+        expect(source, (str, os.PathLike), "ranges: a file's path, Ranges or a dictionary")
     ranges = source if isinstance(source, Ranges) else Ranges.read(source)
     if ranges.rescaled:
         raise LucioleError(

@@ -136,6 +136,7 @@ def _by_metric(
     return Evaluation(judges.count, [], seconds, figure, against)
 
 
+@checked
 def diff(
     first: Path_ | Model, second: Path_ | Model, data: Data, *, track: Track = untracked
 ) -> Comparison:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from luciole.importers import load
 from luciole.ir import LucioleError, Model
 from luciole.ir.checked import checked
-from luciole.ir.errors import expect
 from luciole.ir.passes.registry import (
     O1,
     Change,
@@ -42,8 +41,6 @@ def optimize(
     """
     if target not in TARGETS:
         raise LucioleError(f"target is {target!r}: {' or '.join(TARGETS)} is needed")
-    passes = [passes] if isinstance(passes, str) else passes
-    expect(passes, (Iterable, type(None)), "passes: a name or a list of names")
     named = chosen(preset, passes, without, circle=target == "circle")
     work = model.clone() if isinstance(model, Model) else load(model)
     rewrite_model(work, named)

@@ -36,6 +36,7 @@ class Interpreter(interpreter.Interpreter):
     Model's than the main one. See ``luciole.interpreter.Interpreter``.
     """
 
+    @checked
     def __init__(
         self,
         model_path: str | os.PathLike[str] | Model | None = None,
@@ -119,14 +120,10 @@ def _runner(model: Model | Parts, num_threads: int, compiled: bool) -> Runs:
     return Interpreter(model, num_threads=num_threads, compiled=compiled)
 
 
-def _asked(
-    graph: Graph, outputs: str | Sequence[str] | None, data: Data
-) -> dict[str, Value] | None:
+def _asked(graph: Graph, outputs: Sequence[str] | None, data: Data) -> dict[str, Value] | None:
     """Find the tensors that results are asked of, by name; None for the outputs by their own."""
     if outputs is not None:
-        names = [outputs] if isinstance(outputs, str) else outputs
-        expect(names, Sequence, "outputs: a name or a list of names")
-        return {name: main_tensor(graph, name) for name in names}
+        return {name: main_tensor(graph, name) for name in outputs}
     if not isinstance(data, Mapping) or {v.name for v in graph.inputs} == set(data):
         return None
     return dict(call_by_names(map(str, data), ways(graph)).outputs)

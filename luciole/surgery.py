@@ -59,6 +59,7 @@ def extract(
     )
 
 
+@checked
 def cut(model: Path_ | Model, *, outputs: Sequence[str] = (), inputs: Sequence[str] = ()) -> Model:
     """Make a model with other ``outputs``, any tensors that are computed (its own unless some are
     named), in which the tensors ``inputs`` are given by the caller. Operators and inputs that no
@@ -80,13 +81,14 @@ def resize(model: Path_ | Model, shapes: Mapping[str, Sequence[int | None]]) -> 
     return resizing.resize(as_model(model), exact)
 
 
+@checked
 def split(model: Path_ | Model, at: str | Sequence[str]) -> Parts:
     """Split a model at tensors: all that the first one needs, all else that the next one needs, and
     so on, and the rest. ``luciole.run`` takes the parts as it takes a model. Raises LucioleError
     for a tensor that parts nothing, and where a variable's state would be split.
     """
     whole = as_model(model)
-    models = splitting.split(whole, [at] if isinstance(at, str) else at)
+    models = splitting.split(whole, at)
     inputs, outputs = ([v.name for v in side] for side in (whole.graph.inputs, whole.graph.outputs))
     return Parts(models, inputs, outputs)
 
@@ -130,6 +132,7 @@ class Parts:
             self.models, self.inputs, self.outputs, num_threads=num_threads, compiled=compiled
         )
 
+    @checked
     def save(self, path: Path_, *, source: str = "", extension: str = ".circle") -> list[Path]:
         """Write a description, a JSON file as ONE's circle-partitioner writes it, and beside it a
         file for each part: all of them or none. ``source`` is the file that was split. Returns the
@@ -159,6 +162,7 @@ class Parts:
         return [f"{n:05}_{group}" for n, group in enumerate(self.groups, 1)]
 
     @classmethod
+    @checked
     def load(cls, path: Path_) -> Parts:
         """Read a description and the parts' files beside it. Raises FormatError for one that is not
         understood.

@@ -57,6 +57,7 @@ class View(Shown):
         """Return the page in a frame."""
         return f'<iframe style="{_FRAME}" srcdoc="{escape(self.html)}"></iframe>'
 
+    @checked
     def save(self, path: Path_) -> int:
         """Write one offline page (.html), or of a model alone the drawing (.svg). Returns the
         file's size in bytes. Raises LucioleError for another extension.
@@ -102,6 +103,7 @@ def view(
     """
     if colour_by not in ("bits", "kind"):
         raise LucioleError(f"colour_by is {colour_by!r}: 'bits' or 'kind' is needed")
+    expect(report, (Report, type(None)), "report: a Report (of a result: result.report)")
     sources = [model] if other is None else [model, other]
     subjects, blobs = [_subject(source, n) for n, source in enumerate(sources)], Blobs()
     told = next((s.report for s in reversed(sources) if isinstance(s, Result)), report)

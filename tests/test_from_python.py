@@ -228,6 +228,16 @@ def test_help_of_quantize_names_the_default_and_the_calls_of_track() -> None:
     assert calls == [("60 records", 60)]
 
 
+def test_one_name_will_do_for_several() -> None:
+    model, name = network(), "fc1"
+    for one, several in (
+        (luciole.extract(model, kinds="TANH"), luciole.extract(model, kinds=["TANH"])),
+        (luciole.extract(model, names=name), luciole.extract(model, names=[name])),
+        (luciole.cut(model, outputs=name), luciole.cut(model, outputs=[name])),
+    ):
+        assert str(one.graph) == str(several.graph)
+
+
 untyped: Any = luciole
 
 
@@ -280,7 +290,7 @@ def graph_of(model: Model) -> Any:
         (lambda m, x: graph_of(m).model.add_graph("main"), "a Graph to add is needed, found str"),
         (lambda m, x: luciole.run(Model(), x), "the model has no graph: add_graph adds one"),
         (lambda m, x: untyped.implant(m, 5), "parameters: a path or a dictionary .* found int"),
-        (lambda m, x: untyped.search(m, x, 5), "output: a folder's path is needed, found int"),
+        (lambda m, x: untyped.search(m, x, 5), "output: a path is needed, found int"),
         (lambda m, x: untyped.search(m, x, "s", 5), "SearchOptions or SeedOptions .* found int"),
         (
             lambda m, x: untyped.quantize(m, x, scheme="mixed", target_drop="1"),
@@ -298,6 +308,34 @@ def graph_of(model: Model) -> Any:
         (lambda m, x: untyped.optimize(m, preset=5), "^preset: a text is needed, found int"),
         (lambda m, x: untyped.view(m, horizontal="yes"), "^horizontal: True .* found str"),
         (lambda m, x: untyped.run(m, x, compiled="no"), "^compiled: True or False .* found str"),
+        (lambda m, x: untyped.run(m, x, track=5), r"^track: a function track\(what, total\) is n"),
+        (lambda m, x: untyped.run(m, x, [5]), "^outputs: a name or a list of names .* found int"),
+        (
+            lambda m, x: untyped.quantize(m, x, x),
+            r"^options: .* \(right answers go to labels=\)",
+        ),
+        (lambda m, x: untyped.load(DIGITS, shapes=[1, 64]), "^shapes: a dictionary .* found list"),
+        (lambda m, x: untyped.view(m, report="text"), "^report: a Report .* found str"),
+        (lambda m, x: untyped.View({}, "").save(5), "^path: a path is needed, found int"),
+        (lambda m, x: untyped.optimize(m, [5]), "^passes: a name or a list of names .* found int"),
+        (lambda m, x: untyped.optimize(m, without="nosuch"), "^no pass is called 'nosuch'"),
+        (lambda m, x: untyped.extract(m, numbers=3), "^numbers: a list of whole numbers is needed"),
+        (lambda m, x: untyped.cut(m, outputs="nosuch"), "^no tensor is called 'nosuch'"),
+        (lambda m, x: untyped.split(m, 5), "^at: a name or a list of names is needed, found int"),
+        (lambda m, x: untyped.partition(m, 5), "^groups: a path is needed, found int"),
+        (
+            lambda m, x: untyped.finetune(m, m, x, epochs=1, settings=5),
+            "^settings: FinetuneSettings or UniformSettings is needed, found int",
+        ),
+        (lambda m, x: untyped.implant(m, ranges=5), "^ranges: a file's path, Ranges or .* int"),
+        (lambda m, x: untyped.compile(m, "c", 5), "^name: a text is needed, found int"),
+        (lambda m, x: untyped.compile(m, 5, "c"), "^folder: a path is needed, found int"),
+        (
+            lambda m, x: untyped.compile(m, "c", "c", preprocess="x/16"),
+            "^preprocess: a function of an array .* found str",
+        ),
+        (lambda m, x: untyped.Interpreter(m, memory_limit="1GB"), "^memory_limit: a whole number"),
+        (lambda m, x: untyped.to_bytes("x.circle"), "^model: a Model .* found str"),
     ],
 )
 def test_a_function_refuses_an_argument_of_another_type(

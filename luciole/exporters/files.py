@@ -63,7 +63,6 @@ def save(
     cannot be written or has no opset.
     """
     expect(path, (str, os.PathLike), "a path to save to")
-    expect(model, Model, "a Model to save (of a result: result.model)")
     writer = _writer(Path(path), opset, exact)
     return write_file(path, _parts(writer, model, use_buffer_offset, check))
 
