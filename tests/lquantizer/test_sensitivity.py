@@ -83,6 +83,10 @@ def test_rows_have_a_bar_each_and_the_first_is_the_longest() -> None:
     assert bars == sorted(bars, reverse=True)
     assert bars[0] == 24
     assert found.lines()[0].startswith("the whole network: ")
+    text = str(found).splitlines()
+    assert text[0].startswith("signal/noise of the output")
+    assert [line.split()[0] for line in text[2 : 2 + len(rows)]] == [row[0] for row in rows]
+    assert text[2 + len(rows) :] == found.lines()
 
 
 @pytest.mark.parametrize("scheme", ["dynamic", "float16"])

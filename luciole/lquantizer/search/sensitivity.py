@@ -17,6 +17,7 @@ from luciole.ir import Graph, Model, Op
 from luciole.ir.analysis.floats import is_float
 from luciole.ir.analysis.weights import has_weights
 from luciole.ir.names import short_names
+from luciole.ir.text.table import aligned
 from luciole.lquantizer.assignment.schemes import Scheme, UniformOptions
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.judging.judge import Judge
@@ -28,6 +29,7 @@ from luciole.lquantizer.report import snr_db
 from luciole.lquantizer.whole.integer_layers import Known, assemble, walk
 from luciole.lquantizer.whole.integers import known_of, prepare, schemes_everywhere
 
+TITLE = "signal/noise of the output, and answers that stay, with integers in"
 _SPARED = 4
 """How many of the worst layers are left float at once, at the most."""
 _BAR = 24
@@ -82,6 +84,9 @@ class Sensitivity:
     layers: list[LayerSensitivity] = field(default_factory=list)
     spared: list[Lost] = field(default_factory=list)
     """With the worst one float, with the worst two, and so on."""
+
+    def __str__(self) -> str:
+        return "\n".join([TITLE, *aligned(self.rows()), *self.lines()])
 
     def to_json(self) -> dict[str, Any]:
         """Turn it into plain JSON values."""

@@ -203,6 +203,7 @@ def _show_sensitivity(
     from luciole import api
     from luciole.files import write_file
     from luciole.lquantizer import UniformOptions
+    from luciole.lquantizer.search.sensitivity import TITLE
 
     if not isinstance(options, UniformOptions):
         raise UsageError("--sensitivity is not of ONE's numbers: leave --compatible out")
@@ -214,8 +215,7 @@ def _show_sensitivity(
     if arguments.json:
         console.print_json(losses.to_json())
         return FINE
-    title = "signal/noise of the output, and answers that stay, with integers in"
-    console.print_table(console.fitted(losses.rows()), title)
+    console.print_table(console.fitted(losses.rows()), TITLE)
     for line in losses.lines():
         console.show(line)
     return FINE
