@@ -16,6 +16,7 @@ from luciole.interpreter.interpreter import Interpreter
 from luciole.interpreter.samples import Samples, Selection, file_of
 from luciole.ir import Array, Graph, LucioleError, Model, Value
 from luciole.ir.analysis.figures import macs
+from luciole.ir.dtypes import NUMPY
 from luciole.ir.names import by_own_names
 from luciole.ir.strings import OBJECTS
 from luciole.ir.value import compatible, has_batch_axis, shape_text
@@ -74,7 +75,8 @@ class Runs(Protocol):
 def records_of(graph: Graph, data: Data) -> dict[str, Samples]:
     """Take a caller's records by the inputs' own names; real numbers become what inputs store.
 
-    Raises InputError for an array alone where a graph has more inputs or none.
+    Raises InputError for an array alone where a graph has more inputs or none, and for numbers that
+    a float input does not take.
     """
     if isinstance(data, Mapping):
         inputs = {v.name: v for v in graph.inputs}
@@ -92,10 +94,24 @@ def _samples(value: Value, samples: Samples) -> Samples:
     mapped file.
     """
     convert = partial(as_input, value)
-    is_stored = convert(np.asarray(samples[:0])).dtype == samples.dtype
+    fed = convert(np.asarray(samples[:0])).dtype
+    _check_number_type(value, fed)
+    is_stored = fed == samples.dtype
     if is_stored and (not isinstance(samples, np.ndarray) or file_of(samples) is None):
         return samples
     return Selection.all(np.asarray(samples), convert)
+
+
+def _check_number_type(value: Value, fed: np.dtype[Any]) -> None:
+    """Refuse numbers of another type than a float input's. Raises InputError that names a remedy:
+    converting them unasked might lose digits.
+    """
+    own = np.dtype(NUMPY.get(value.dtype, fed))
+    if own.kind == "f" and fed.kind in "biuf" and fed != own:
+        raise InputError(
+            f"input {value.name!r} takes {own}, the data has {fed}: "
+            f'.astype("{own}") converts an array'
+        )
 
 
 def _records(name: str, data: ArrayLike | Samples) -> Samples:

@@ -74,7 +74,7 @@ def test_quantize_refuses_a_config_for_a_layer_that_is_not_there() -> None:
         ({}, InputError, "the inputs are ['x'], the data has []"),
         ({"x": X[:, :19]}, InputError, "a record of 'x' is [20], the data has [19]"),
         ({"x": X[:0]}, InputError, "at least one, found [0]"),
-        ({"x": X.astype(np.int64)}, InputError, "Got value of type int64 but expected"),
+        ({"x": X.astype(np.int64)}, InputError, "takes float32, the data has int64"),
         (np.float32(3), InputError, "first axis counts records"),
     ],
 )
