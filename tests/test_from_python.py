@@ -335,6 +335,9 @@ def graph_of(model: Model) -> Any:
             "^preprocess: a function of an array .* found str",
         ),
         (lambda m, x: untyped.Interpreter(m, memory_limit="1GB"), "^memory_limit: a whole number"),
+        (lambda m, x: untyped.Interpreter(m, graph="main"), "^graph: a Graph of the model .* str"),
+        (lambda m, x: untyped.quantize(m, x, granularity=5), "^granularity: a text is needed"),
+        (lambda m, x: untyped.quantize(m, x, rescale=5), "^rescale: a text is needed, found int"),
         (lambda m, x: untyped.to_bytes("x.circle"), "^model: a Model .* found str"),
     ],
 )

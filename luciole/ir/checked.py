@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar, cast, runtime_
 import numpy as np
 
 from luciole.ir.errors import expect
-from luciole.ir.graph import Model
+from luciole.ir.graph import Graph, Model
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,12 +36,15 @@ class _Kind(NamedTuple):
     elements: tuple[type, ...] = ()
 
 
+_TEXT = _Kind("a text", (str,))
 _NAMES = _Kind("a name or a list of names", (Iterable,), (str,))
 _PLAIN: dict[str, _Kind] = {
     "bool": _Kind("True or False", (bool, np.bool_)),
     "int": _Kind("a whole number", _WHOLE),
     "float": _Kind("a number", (float, *_WHOLE, np.floating)),
-    "str": _Kind("a text", (str,)),
+    "str": _TEXT,
+    **dict.fromkeys(("Literal", "Granularity", "MethodName", "Rescale", "Rounding"), _TEXT),
+    "Graph": _Kind("a Graph of the model", (Graph,)),
     "None": _Kind("", (type(None),)),
     "Path_": _Kind("a path", (str, _Path)),
     "Track": _Kind("a function track(what, total)", (_FUNCTION,)),
@@ -98,7 +101,7 @@ def _needed(annotation: str) -> _Kind | None:
     if len(kinds) < len(names):
         return None
     if any(kind is _NAMES for kind in kinds):
-        kinds = [kind for kind in kinds if kind is not _PLAIN["str"]]
-    words = " or ".join(kind.words for kind in kinds if kind.words)
+        kinds = [kind for kind in kinds if kind is not _TEXT]
+    words = " or ".join(dict.fromkeys(kind.words for kind in kinds if kind.words))
     elements = tuple(one for kind in kinds for one in kind.elements)
     return _Kind(words, tuple(one for kind in kinds for one in kind.kinds), elements)
