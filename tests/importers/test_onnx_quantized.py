@@ -274,3 +274,34 @@ def test_a_mask_of_infinities_that_was_quantized_is_refused() -> None:
     assert np.isnan(answer(model, np.zeros((1, 2), np.float32))).any()
     with pytest.raises(luciole.LucioleError, match="a scale is inf: infinities"):
         from_proto(model)
+
+
+class Drawn(quantization.CalibrationDataReader):  # type: ignore[misc,name-defined]  # no types
+    """Some random records for calibration."""
+
+    def __init__(self, *shape: int) -> None:
+        rng = np.random.default_rng(5)
+        self._left = [{"x": rng.random(shape, np.float32)} for _ in range(4)]
+
+    def get_next(self) -> dict[str, Array] | None:
+        return self._left.pop() if self._left else None
+
+
+@pytest.mark.parametrize("of", [SIGNED, UNSIGNED])
+def test_grey_images_and_pools_before_dense_layers_stay_integers(of: Any, tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["c"]),
+        helper.make_node("Relu", ["c"], ["r"]),
+        helper.make_node("MaxPool", ["r"], ["p"], kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("Flatten", ["p"], ["f"]),
+        helper.make_node("Gemm", ["f", "v", "d"], ["y"], transB=1),
+    ]
+    constants = {"w": numbers(4, 1, 3, 3), "b": numbers(4), "v": numbers(5, 36), "d": numbers(5)}
+    source, made = tmp_path / "float.onnx", tmp_path / "static.onnx"
+    onnx.save(network(nodes, [1, 1, 8, 8], **constants), source)
+    data = Drawn(1, 1, 8, 8)
+    quantization.quantize_static(source, made, data, activation_type=of, weight_type=SIGNED)
+    far, imported = apart(onnx.load(made))
+    assert far < CLOSE
+    layers = ["CONV_2D", "MAX_POOL_2D", "TRANSPOSE", "RESHAPE", "FULLY_CONNECTED"]
+    assert kinds(imported) == ["QUANTIZE", "RESHAPE", *layers, "DEQUANTIZE"]

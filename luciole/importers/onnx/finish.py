@@ -14,8 +14,9 @@ from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.ops.elementwise_binary import Add, Div, Maximum, Minimum
 from luciole.ir.ops.elementwise_unary import Round
 from luciole.ir.ops.pad import Pad
-from luciole.ir.ops.pool_2d import AveragePool2D
+from luciole.ir.ops.pool_2d import AveragePool2D, MaxPool2D
 from luciole.ir.ops.quantize import Dequantize, Quantize
+from luciole.ir.ops.reshape import Reshape
 from luciole.ir.ops.transpose import Transpose
 from luciole.ir.passes import run_passes
 from luciole.ir.passes.cleaning.remove_dead import remove_dead, remove_dead_buffers
@@ -112,16 +113,10 @@ def keep_biases(graph: Graph, biases: Mapping[str, tuple[Array, Affine]]) -> Non
 
 
 def _quantize(graph: Graph) -> None:
-    for op in list(graph.ops):
-        if isinstance(op, Transpose):
-            _hoist(graph, op)
-    remove_dead(graph)
+    _hoist_all(graph, (Transpose,))
     for value in list(graph.values):
         _sign(graph, value)
-    for op in list(graph.ops):
-        if isinstance(op, Pad):
-            _hoist(graph, op)
-    remove_dead(graph)
+    _hoist_all(graph, (Transpose, Reshape, Pad, MaxPool2D))
     fuse_quantization(graph, _runs)
     remove_dead(graph)
     for op in list(graph.ops):
@@ -175,18 +170,28 @@ def _put(graph: Graph, op: Op, layer: Op) -> None:
     made.name = name
 
 
-def _hoist(graph: Graph, op: Transpose | Pad) -> None:
-    """Put a TRANSPOSE before the DEQUANTIZE and the QUANTIZE that it reads, a PAD before the first:
-    a layer behind it is to read the DEQUANTIZE itself. PAD puts the code of 0 around integers.
+def _hoist_all(graph: Graph, kinds: tuple[type[Op], ...]) -> None:
+    for op in list(graph.ops):
+        if isinstance(op, kinds):
+            _hoist(graph, op)
+    remove_dead(graph)
+
+
+def _hoist(graph: Graph, op: Op) -> None:
+    """Put an operator that moves or picks elements before the DEQUANTIZE that it reads, a TRANSPOSE
+    before the QUANTIZE in front, too: a layer behind it is to read the DEQUANTIZE itself. PAD puts
+    the code of 0 around integers.
     """
-    before = op.a if isinstance(op, Transpose) else op.input
+    before = op.operands[0]
+    assert before is not None, "such operators have an operand"
     step = before.producer.op if before.producer is not None else None
     passed = Dequantize | Quantize if isinstance(op, Transpose) else Dequantize
     if not isinstance(step, passed) or op.output.is_output:
         return
     assert isinstance(step, Dequantize | Quantize), "it is one of them"
-    moved = op.clone([step.input, op.operands[1]])
-    assert isinstance(moved, Transpose | Pad), "it is a copy"
+    if isinstance(op, Reshape | MaxPool2D) and (_is_rounded(op) or not _has_one_grid(step)):
+        return
+    moved = op.clone([step.input, *op.operands[1:]])
     graph.insert_before(op, moved, graph.unique_name(f"{step.input.name}/moved"))
     moved.output.quantization = step.input.quantization
     result = graph.add_value(Value(graph.unique_name(op.output.name), op.output.dtype))
@@ -194,6 +199,17 @@ def _hoist(graph: Graph, op: Transpose | Pad) -> None:
     graph.insert_before(op, step.clone([moved.output]), results=[result])
     op.output.replace_with(result)
     _hoist(graph, moved)
+
+
+def _is_rounded(op: Op) -> bool:
+    """Return whether QUANTIZE alone reads a result: then the operator is fused where it stands."""
+    return all(isinstance(use.op, Quantize) for use in op.results[0].users)
+
+
+def _has_one_grid(step: Dequantize | Quantize) -> bool:
+    """Return whether all of a tensor's codes have one scale, wherever they are moved to."""
+    affine = Affine.given(step.input if isinstance(step, Dequantize) else step.output)
+    return affine is not None and len(affine.scale) == 1
 
 
 def _sign(graph: Graph, value: Value) -> None:
