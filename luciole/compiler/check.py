@@ -110,8 +110,8 @@ def _contrast(end: End, result: Array, expected: Array) -> str:
         return f"off by {_difference(end, result, expected):.1e}"
     ours = (result if is_class else answers_of(result)).reshape(-1)
     scores = expected.reshape(-1, expected.shape[-1]).astype(np.float64)
-    theirs = scores.argmax(-1)
-    row = int((ours != theirs).argmax())
+    theirs = answers_of(scores).reshape(-1)
+    row = int(np.flatnonzero(ours != theirs)[0])
     margin = scores[row, theirs[row]] - scores[row, ours[row]]
     return f"class {ours[row]}, the interpreter's {theirs[row]} scores {margin:.1e} more"
 

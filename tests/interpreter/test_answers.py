@@ -28,7 +28,6 @@ from tests.networks import random, steps
 ROOM = Path(luciole.__file__).parent
 
 ELSEWHERE = {
-    "compiler/check.py": "the first record whose class a check finds different",
     "lquantizer/formats/integers.py": "which weight of a filter moves",
     "lquantizer/search/thinning.py": "which candidate a goal needs",
     "tools/confusion.py": "the commonest wrong answer",
