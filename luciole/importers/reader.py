@@ -29,6 +29,8 @@ STANDARD_INPUT = "standard input"
 
 _ARCHIVE, _NAME_SIZE, _NAME = b"PK\x03\x04", 26, 30
 """How a zip archive begins, and where its first member's name stands."""
+_NUMPY, _ARRAY = b"\x93NUMPY", b".npy"
+"""How a file of an array begins, and how the names of arrays in archives end."""
 _START = 1 << 16
 """Bytes by which files are recognised: a recipe's first field may stand behind comments."""
 _WHOLE = -1
@@ -186,6 +188,8 @@ def _reader_of_start(start: bytes, name: str) -> ModelReader:
     for reader in readers():
         if reader.recognises(start):
             return reader
+    if holds_arrays(start):
+        raise FormatError(f"{name}: NumPy arrays, not a model: a {readable()} is needed")
     raise FormatError(f"{name}: not a {readable()} (it starts with {start[:8]!r})")
 
 
@@ -201,11 +205,24 @@ def file_bytes(path: Path, count: int = _WHOLE) -> bytes:
 
 
 def member_of_folder(start: bytes) -> bool | None:
-    """Return whether the first member of a zip archive lies in a folder; None for other files."""
-    if not start.startswith(_ARCHIVE):
+    """Return whether the first member of a model's zip archive lies in a folder; None for other
+    files and for NumPy's archives.
+    """
+    if not start.startswith(_ARCHIVE) or holds_arrays(start):
         return None
+    return b"/" in _first_member(start)
+
+
+def holds_arrays(start: bytes) -> bool:
+    """Return whether a file is one of NumPy: an array, or a zip archive that begins with one."""
+    archived = start.startswith(_ARCHIVE) and _first_member(start).endswith(_ARRAY)
+    return archived or start.startswith(_NUMPY)
+
+
+def _first_member(start: bytes) -> bytes:
+    """Return the name of a zip archive's first member."""
     size = int.from_bytes(start[_NAME_SIZE : _NAME_SIZE + 2], "little")
-    return b"/" in start[_NAME : _NAME + size]
+    return start[_NAME : _NAME + size]
 
 
 @contextmanager

@@ -85,6 +85,22 @@ def test_standard_input_refuses_what_no_reader_takes() -> None:
         reader_of_bytes(b"nothing known")
 
 
+@pytest.mark.parametrize(
+    "start",
+    [
+        b"\x93NUMPY\x01\0",
+        b"PK\x03\x04" + bytes(22) + b"\x05\0\0\0x.npy",
+        b"PK\x03\x04" + bytes(22) + b"\x07\0\0\0a/x.npy",
+    ],
+)
+def test_readers_refuse_arrays_of_numpy(start: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "data.txt"
+    path.write_bytes(start)
+    text = r"data\.txt: NumPy arrays, not a model: a \.circle, .* or \.pt2 is needed$"
+    with pytest.raises(FormatError, match=text):
+        reader_of(path)
+
+
 def test_standard_input_refuses_what_only_files_hold() -> None:
     text = ".keras, .h5 or SavedModel is read by its path, not from bytes"
     with pytest.raises(FormatError) as refusal:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import sys
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from luciole.importers import files
 from luciole.importers.imported import Imported
-from luciole.importers.reader import STANDARD_INPUT, named, readable, reader_of, reader_of_bytes
+from luciole.importers.reader import STANDARD_INPUT, named, reader_of, reader_of_bytes
 from luciole.ir.analysis.origins import SourceNode
 from luciole.ir.findings import Finding, refusal
-from luciole.schema.errors import FormatError
 from luciole.tools.common import console
 from luciole.tools.common.command import FAILED, FINE
 
@@ -22,19 +20,11 @@ def read_model(path: str) -> Imported:
     looking is how people find out why.
     """
     if path != "-":
-        _refuse_arrays(path)
         return files.read(path)
     data = sys.stdin.buffer.read()
     reader = reader_of_bytes(data)
     with named(Path(STANDARD_INPUT)):
         return reader.read_bytes(data)
-
-
-def _refuse_arrays(path: str) -> None:
-    """Raise FormatError for NumPy's archives, which are zip files as models of Keras are."""
-    if path.lower().endswith(".npz") and zipfile.is_zipfile(path):
-        name = Path(path).name
-        raise FormatError(f"{name}: NumPy arrays, not a model: a {readable()} is needed")
 
 
 def nodes_of(path: str) -> list[SourceNode]:
