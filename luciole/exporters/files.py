@@ -55,12 +55,12 @@ def save(
     ``luciole.files.replacing``.
 
     Constants lie behind the tables where there are more than 2 GB, and with ``use_buffer_offset``;
-    ``opset`` is the version of an ONNX file's operators, 18 unless it is given; ``exact`` lets its
-    int8 layers give the codes of TFLite's kernels, in operators on integers, but for those that
-    ``inexact`` lists. Without ``check`` models are written that ``load`` refuses. Raises
-    FormatError with the first error that ``verify`` finds in the model, or that names what the
-    format cannot hold, UnsupportedError for operators that it has not, LucioleError when the file
-    cannot be written or has no opset.
+    ``opset`` is the version of an ONNX file's operators (unless it is given 18, or 21 for integers
+    of 4 or 16 bits); ``exact`` lets its int8 layers give the codes of TFLite's kernels, in
+    operators on integers, but for those that ``inexact`` lists. Without ``check`` models are
+    written that ``load`` refuses. Raises FormatError with the first error that ``verify`` finds in
+    the model, or that names what the format cannot hold, UnsupportedError for operators that it has
+    not, LucioleError when the file cannot be written or has no opset.
     """
     expect(path, (str, os.PathLike), "a path to save to")
     writer = _writer(Path(path), opset, exact)

@@ -66,8 +66,8 @@ def _add_onnx_arguments(parser: argparse.ArgumentParser) -> None:
         "--opset",
         type=int,
         metavar="N",
-        help="the version of an .onnx file's operators, 18 or newer (integers of 4 and 16 bits "
-        "need 21)",
+        help="the version of an .onnx file's operators, 18 or newer (default: 18, or 21, which "
+        "integers of 4 and 16 bits need)",
     )
     parser.add_argument(
         "--exact",

@@ -402,11 +402,18 @@ def test_a_normalization_of_16_bits_chooses_a_newer_opset() -> None:
         assert np.square(mine).sum() > 10**3 * np.square(theirs - mine).sum()
 
 
-def test_weights_of_four_bits_need_a_newer_opset() -> None:
+def test_export_refuses_weights_of_four_bits_in_an_old_opset() -> None:
     model = luciole.quantize(dense([64, 32, 8]), scheme="weights4").model
     with pytest.raises(UnsupportedError, match=r"need opset 21 \(--opset\)"):
-        to_bytes(model, "onnx")
-    content, x = written(model, 21), random(0, 1, 64)
+        to_bytes(model, "onnx", opset=18)
+
+
+@pytest.mark.parametrize("scheme", ["weights4", "weights:int4/32", "w4a8"])
+def test_weights_of_four_bits_choose_a_newer_opset(scheme: str) -> None:
+    data = None if "weights" in scheme else {"x": random(1, 32, 64)}
+    model = luciole.quantize(dense([64, 32, 8]), data, scheme=scheme, proof=False).model
+    content, x = written(model), random(0, 1, 64)
+    assert onnx.load_from_string(content).opset_import[0].version == 21
     types = {t.data_type for t in onnx.load_from_string(content).graph.initializer}
     assert onnx.TensorProto.INT4 in types
     same(by_onnxruntime(content, [x]), ours(model, [x]))

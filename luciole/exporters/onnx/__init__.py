@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class OnnxWriter(ModelWriter):
-    """Writes .onnx files of an operator set, 18 unless another one is asked for."""
+    """Writes .onnx files of an operator set, 18 or what their integers need unless it is given."""
 
     extension = ".onnx"
 

@@ -30,6 +30,13 @@ def has_codes(model: Model) -> bool:
     return any(is_affine(value) or blocks_of(value) for value in values)
 
 
+def needs_four_bits(value: Value) -> bool:
+    """Return whether a tensor's integers need the operator set of 4 bits."""
+    if value.dtype in FOUR_BITS or blocks_of(value) is not None:
+        return True
+    return value.dtype in _WIDE and value.quantization is not None
+
+
 def spell_out(graph: Graph, stays: Callable[[Op], bool]) -> None:
     """Make operators on integers compute with floats between QUANTIZE and DEQUANTIZE, except those
     for which ``stays`` is true. Biases stay integers.

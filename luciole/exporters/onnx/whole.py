@@ -12,6 +12,7 @@ from luciole.exporters.onnx.building import Building, Shared
 from luciole.exporters.onnx.elements import SINCE_FOUR_BITS
 from luciole.exporters.onnx.errors import RefusedError
 from luciole.exporters.onnx.functions import functions
+from luciole.exporters.onnx.integers import needs_four_bits
 from luciole.exporters.onnx.nodes import Term, assign_names, drop_unused
 from luciole.exporters.onnx.preparing import prepared
 from luciole.exporters.onnx.protos import graph_proto
@@ -21,7 +22,6 @@ from luciole.ir.errors import SLIPS, FormatError, UnsupportedError, missing_extr
 from luciole.ir.text.common import utf8
 from luciole.ir.value import UNRANKED
 from luciole.schema import onnx_dialect as dialect
-from luciole.schema.enums import TensorType
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -32,7 +32,7 @@ OLDEST, LARGEST = dialect.OPSET, 1 << 31
 
 def export_model(model: Model, opset: int | None = None, exact: bool = False) -> bytes:
     """Give an ONNX file's bytes, of an operator set (unless it is given 18, or 21 where there are
-    integers of 16 bits); ``exact`` has int8 layers compute as TFLite's kernels do, see
+    integers of 4 or 16 bits); ``exact`` has int8 layers compute as TFLite's kernels do, see
     ``operators.exact``.
 
     Raises UnsupportedError that lists every operator that ONNX cannot say, FormatError for more
@@ -73,13 +73,9 @@ def to_proto(model: Model, opset: int | None = None, exact: bool = False) -> Mod
 
 
 def _oldest(model: Model) -> int:
-    """Return the first operator set that is written and has the integers between operators."""
-    shorts = any(
-        value.dtype == TensorType.INT16 and value.quantization is not None
-        for graph in model.graphs
-        for value in graph.values
-    )
-    return SINCE_FOUR_BITS if shorts else OLDEST
+    """Return the first operator set that is written and has the model's integers."""
+    values = (value for graph in model.graphs for value in graph.values)
+    return SINCE_FOUR_BITS if any(map(needs_four_bits, values)) else OLDEST
 
 
 def _nothing(op: Op) -> bool:
