@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,9 @@ LEAST = np.float32(1e-7)
 
 SKIPPED = 512
 """Blocks for each class drawn that the next run of MULTINOMIAL begins behind, as TensorFlow's."""
+
+TOGETHER = 1 << 16
+"""Classes or samples of the rows that are searched at once: their arrays stay in the cache."""
 
 
 @stateful(RandomUniform)
@@ -85,14 +89,28 @@ def multinomial(op: Multinomial, state: State, logits: Array, num_samples: Array
     generator.skip(batch * -(-count // 4) * 4 * SKIPPED - blocks)
     numbers = doubles(words[:, 0], words[:, 1]).reshape(batch, count)
     drawn = np.empty((batch, count), NUMPY[op.output.dtype])
-    for row, places, samples in zip(logits, numbers, drawn, strict=True):
-        samples[...] = _drawn(row, places)
+    rows = max(1, TOGETHER // max(logits.shape[1], count))
+    for first in range(0, batch, rows):
+        block = slice(first, first + rows)
+        drawn[block] = _drawn(logits[block], numbers[block])
     return drawn
 
 
 def _drawn(logits: Array, numbers: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Draw from all rows by one search: complex numbers are in the order of their rows first."""
     finite = np.isfinite(logits)
-    most = logits[finite].max(initial=np.finfo(np.float32).min)
-    shares = np.where(finite, np.exp(logits.astype(np.float64) - np.float64(most)), 0)
-    sums = np.cumsum(shares)
-    return np.asarray(np.searchsorted(sums, numbers * sums[-1], side="right"))
+    most = np.max(logits, axis=1, keepdims=True, where=finite, initial=np.finfo(np.float32).min)
+    shares = np.where(finite, np.exp(logits.astype(np.float64) - most.astype(np.float64)), 0)
+    sums = np.cumsum(shares, axis=1)
+    sought = _of_rows(numbers * sums[:, -1:])
+    places = np.searchsorted(_of_rows(sums).reshape(-1), sought, side="right")
+    return np.asarray(places - np.arange(len(logits))[:, None] * logits.shape[1])
+
+
+def _of_rows(numbers: NDArray[np.float64]) -> NDArray[np.inexact[Any]]:
+    """Put numbers [rows, n] behind the places of their rows where there are several."""
+    if len(numbers) == 1:
+        return numbers
+    result = np.empty(numbers.shape, np.complex128)
+    result.real, result.imag = np.arange(len(numbers))[:, None], numbers
+    return result

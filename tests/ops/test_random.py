@@ -72,6 +72,15 @@ def test_classes_are_those_of_litert(seeds: Any, count: int, constant: bool) -> 
         np.testing.assert_array_equal(ours, theirs, strict=True)
 
 
+@pytest.mark.parametrize("shape", [(9000, 8), (3, 70000)])
+def test_rows_that_are_searched_together_are_those_of_litert(shape: tuple[int, int]) -> None:
+    logits = np.random.default_rng(6).normal(size=shape).astype(np.float32) * 3
+    logits[::7, 1] = -np.inf
+    operands = [logits, np.array(3, np.int32)]
+    for ours, theirs in zip(*both(made(Multinomial, operands, True, (1, 2))), strict=True):
+        np.testing.assert_array_equal(ours, theirs, strict=True)
+
+
 def test_classes_may_be_impossible_and_short() -> None:
     logits = np.array([[1, -np.inf, 2, np.nan], [0, 0, -np.inf, 0]], np.float32)
     model = made(Multinomial, [logits, np.array(50, np.int32)], True, (3, 4))
