@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from luciole.ir import Graph, LucioleError, Model, Op, TensorType, Value
+from luciole.ir.analysis.bias_steps import steps_of_bias
 from luciole.ir.analysis.weights import stored_constant
 from luciole.ir.blockwise import blocks_of
 from luciole.ir.graph import all_ops
@@ -10,24 +13,52 @@ from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTMLayer
 from luciole.ir.quantization import is_affine
 from luciole.lquantizer.network.result import Result
+from luciole.lquantizer.rewrite.integers import set_bias
 from luciole.lquantizer.whole.simulate import simulate
 
 
 def simulation_of(result: Result) -> Model:
-    """Return the network of floats that a result's integers were made from, or stand for; layers
-    whose tensors stay float, and tables, have the integers of the result for weights and rows, as
-    kernels round what meets these.
+    """Return the network of floats that a result's integers were made from, or stand for. Biases
+    have the steps of the result's sums; layers whose tensors stay float, and tables, have the
+    integers of the result for weights and rows, as kernels round what meets these.
     """
-    made = simulated(result.model) if result.rounded is None else result.rounded.model
-    stored = {op.name: op for op in all_ops(result.model.graphs) if _is_hybrid(op)}
+    if result.rounded is None:
+        return _with_stored_weights(simulated(result.model), result.model)
+    return _with_stored_weights(
+        _with_rounded_biases(result.rounded.model, result.model), result.model
+    )
+
+
+def _with_stored_weights(model: Model, written: Model) -> Model:
+    """Copy a network with the written one's integers in layers that compute real numbers from
+    them.
+    """
+    stored = {op.name: op for op in all_ops(written.graphs) if _is_hybrid(op)}
     if not stored:
-        return made
-    model = made.clone()
-    for op in all_ops(model.graphs):
+        return model
+    made = model.clone()
+    for op in all_ops(made.graphs):
         twin = stored.get(op.name)
         if twin is not None and type(twin) is type(op):
             _take_weights(op, twin)
-    return model
+    return made
+
+
+def _with_rounded_biases(model: Model, written: Model) -> Model:
+    """Copy a network with biases rounded to the steps of the written layers' sums, which are wide
+    where inputs and weights have few steps.
+    """
+    twins = {op.name: op for op in all_ops(written.graphs) if op.quant and op.quant.bias}
+    made = model.clone()
+    for op in all_ops(made.graphs):
+        twin = twins.get(op.name)
+        steps = None if twin is None else steps_of_bias(twin, twin.operands)
+        if steps is None or op.quant is None or type(twin) is not type(op):
+            continue
+        bias = op.given_operands().get(op.quant.bias or "")
+        if bias is not None and bias.data is not None and bias.dtype == TensorType.FLOAT32:
+            set_bias(op.own_graph, op, np.rint(bias.data / steps) * steps)
+    return made
 
 
 def simulated(model: Model) -> Model:
