@@ -109,12 +109,11 @@ def find_tensor(graphs: Sequence[Graph], name: str) -> Value:
 
 def main_tensor(graph: Graph, name: str) -> Value:
     """Find a tensor of a model's main graph by its name, by one that a signature gives an input or
-    output, or by its place. Raises LucioleError where there is none, and for one that is inside of
-    a graph that an operator calls.
+    output, by the short name that tables print of a computed one, or by its place. Raises
+    LucioleError where there is none, and for one that is inside of a graph that an operator calls.
     """
-    ends = (value for value in (*graph.inputs, *graph.outputs) if name in names_of(value))
     own = [value for value in graph.values if value.name == name]
-    value = own[0] if len(own) == 1 else next(ends, None) if not own else None
+    value = own[0] if len(own) == 1 else _otherwise_called(graph, name) if not own else None
     graphs = [graph] if graph.model is None else graph.model.graphs
     value = find_tensor(graphs, name) if value is None else value
     if value.graph is not graph:
@@ -124,6 +123,17 @@ def main_tensor(graph: Graph, name: str) -> Value:
             "tensors of the main graph can be asked for"
         )
     return value
+
+
+def _otherwise_called(graph: Graph, name: str) -> Value | None:
+    """Find the end that signatures call so, or else the one computed tensor of this short name."""
+    for value in (*graph.inputs, *graph.outputs):
+        if name in names_of(value):
+            return value
+    computed = [value for op in graph.ops for value in op.results]
+    short = short_names(value.name for value in computed)
+    matching = [value for value in computed if short[value.name] == name]
+    return matching[0] if len(matching) == 1 else None
 
 
 def fragments(name: str) -> Iterator[str]:

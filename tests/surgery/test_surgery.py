@@ -260,3 +260,21 @@ def test_parts_refuses_models_that_do_not_follow_each_other() -> None:
         luciole.Parts([first, second], ["image"], ["other"])
     with pytest.raises(LucioleError, match="no part takes input 'other'"):
         luciole.Parts([first, second], ["other"], ["logits"])
+
+
+def test_tensors_are_found_by_the_short_names_of_tables() -> None:
+    model = residual()
+    for op in model.graph.ops:
+        op.output.name = f"net/{op.output.name}/BiasAdd;net/{op.output.name}/filter"
+    whole = {op.output.name.split("/")[1]: op.output.name for op in model.graph.ops}
+    part = luciole.cut(model, outputs=["sum"], inputs=["pool"])
+    assert [v.name for v in (*part.graph.inputs, *part.graph.outputs)] == [
+        whole["pool"],
+        whole["sum"],
+    ]
+    asked = luciole.run(model, pixels(2), outputs=["pool"])
+    np.testing.assert_array_equal(
+        asked["pool"], luciole.run(model, pixels(2), outputs=[whole["pool"]])[whole["pool"]]
+    )
+    with pytest.raises(LucioleError, match="no tensor is called 'BiasAdd'"):
+        luciole.cut(model, outputs=["BiasAdd"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from luciole.exporters.writer import writable
@@ -12,7 +11,7 @@ from luciole.tools.common.apart import Output
 from luciole.tools.common.command import a_model
 
 if TYPE_CHECKING:
-    from luciole.ir import Graph, Model, Value
+    from luciole.ir import Model, Value
 
 
 def add_files(parser: argparse.ArgumentParser) -> None:
@@ -35,26 +34,6 @@ def opened(arguments: argparse.Namespace) -> Model:
 
     check_output(arguments.target)
     return load(arguments.model)
-
-
-def whole_names(model: Model, names: Sequence[str]) -> list[str]:
-    """Write in full the names that tables shorten: where no tensor of the main graph is called so,
-    a short name stands for the one computed tensor that has it.
-    """
-    return [_whole_name(model.graph, name) for name in names]
-
-
-def _whole_name(graph: Graph, name: str) -> str:
-    from luciole.ir.errors import LucioleError
-    from luciole.ir.names import main_tensor, short_names
-
-    try:
-        main_tensor(graph, name)
-    except LucioleError:
-        short = short_names(value.name for op in graph.ops for value in op.results)
-        matching = [whole for whole, part in short.items() if part == name]
-        return matching[0] if len(matching) == 1 else name
-    return name
 
 
 def write(arguments: argparse.Namespace, model: Model) -> None:

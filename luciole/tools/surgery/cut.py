@@ -12,7 +12,7 @@ import argparse
 from collections.abc import Sequence
 
 from luciole.tools.common.command import FINE, UsageError, add_common, parser_for, run_program
-from luciole.tools.surgery.common import add_files, opened, whole_names, write
+from luciole.tools.surgery.common import add_files, opened, write
 
 
 def main(argv: Sequence[str] | None = None, program: str = "luciole cut") -> int:
@@ -43,6 +43,5 @@ def _run(arguments: argparse.Namespace) -> int:
     if not arguments.output and not arguments.input:
         raise UsageError("say where to cut: --output TENSOR, --input TENSOR")
     model = opened(arguments)
-    outputs, inputs = (whole_names(model, end) for end in (arguments.output, arguments.input))
-    write(arguments, cut(model, outputs=outputs, inputs=inputs))
+    write(arguments, cut(model, outputs=arguments.output, inputs=arguments.input))
     return FINE

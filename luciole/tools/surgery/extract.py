@@ -15,7 +15,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 
 from luciole.tools.common.command import FINE, UsageError, add_common, parser_for, run_program
-from luciole.tools.surgery.common import add_files, opened, whole_names, write
+from luciole.tools.surgery.common import add_files, opened, write
 
 
 def main(argv: Sequence[str] | None = None, program: str = "luciole extract") -> int:
@@ -53,14 +53,13 @@ def _run(arguments: argparse.Namespace) -> int:
     if not (numbers or arguments.name or arguments.kind or any(e is not None for e in ends)):
         raise UsageError("choose operators: --number, --name, --kind, --from or --to")
     model = opened(arguments)
-    start, end = (None if e is None else whole_names(model, [e])[0] for e in ends)
     part = extract(
         model,
         numbers=numbers,
         names=arguments.name,
         kinds=arguments.kind,
-        start=start,
-        end=end,
+        start=arguments.start,
+        end=arguments.end,
     )
     write(arguments, part)
     return FINE

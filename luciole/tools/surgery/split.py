@@ -26,7 +26,7 @@ from luciole.tools.common.command import (
     parser_for,
     run_program,
 )
-from luciole.tools.surgery.common import described, show_ends, whole_names
+from luciole.tools.surgery.common import described, show_ends
 
 if TYPE_CHECKING:
     from luciole.surgery import Parts
@@ -89,7 +89,7 @@ def _parts(arguments: argparse.Namespace) -> Parts:
     if arguments.default is not None:
         raise UsageError("--default goes with --partition FILE")
     model = load(arguments.model)
-    return split(model, whole_names(model, arguments.at))
+    return split(model, arguments.at)
 
 
 def _print(arguments: argparse.Namespace, parts: Parts, files: Sequence[Path]) -> None:
