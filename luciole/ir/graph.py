@@ -13,7 +13,9 @@ from luciole.ir.errors import GraphError, expect
 from luciole.ir.fields import for_graphs
 from luciole.ir.flat import FlatGraph, flat_graph, restore_graph
 from luciole.ir.members import Members
+from luciole.ir.name_counts import NameCounts
 from luciole.ir.op import Op
+from luciole.ir.places import Places
 from luciole.ir.shown import Shown, Written
 from luciole.ir.value import UNRANKED, Buffer, Producer, Shape, Value
 from luciole.schema.enums import TensorType
@@ -34,7 +36,8 @@ _FlatSignature = tuple[str, int, list[tuple[str, int]], list[tuple[str, int]]]
 """A key, the number of its graph, and arguments and results with the numbers of their tensors."""
 
 
-_LINKS = frozenset({"model", "values", "_inputs", "_outputs", "ops"})
+_CONTENTS = {"values", "_inputs", "_outputs", "ops"}
+_LINKS = frozenset({"model", "_name_counts", "_value_places", "_op_places", *_CONTENTS})
 """Attributes of a graph for its contents and its surroundings."""
 
 
@@ -150,6 +153,9 @@ class Graph(Written):
         self._outputs: Members[Value] = Members()
         self.ops: list[Op] = []
         self.debug_metadata_index = -1
+        self._name_counts: NameCounts | None = None
+        self._value_places: Places[Value] = Places()
+        self._op_places: Places[Op] = Places()
 
     def __repr__(self) -> str:
         sizes = counted(len(self.ops), "operator"), counted(len(self.values), "tensor")
@@ -194,7 +200,10 @@ class Graph(Written):
         if value.graph is not None:
             raise GraphError(f"tensor {value.name!r} belongs to a graph already")
         value.graph = self
+        self._value_places.note(value, len(self.values))
         self.values.append(value)
+        if self._name_counts is not None:
+            self._name_counts.add(value.name)
         return value
 
     def add_input(self, name: str, shape: Shape, dtype: TensorType = TensorType.FLOAT32) -> Value:
@@ -235,7 +244,7 @@ class Graph(Written):
         expect(op, Op, "an operator of the graph")
         if op.graph is not self:
             raise GraphError(f"{op} is not in this graph")
-        return self.ops.index(op)
+        return self._op_places.find(self.ops, op)
 
     def _insert(
         self, place: int, op: Op, names: Sequence[str], results: Sequence[Value] | None
@@ -254,6 +263,7 @@ class Graph(Written):
             value.producer = Producer(op, index)
         op.graph = self
         self.ops.insert(place, op)
+        self._op_places.note(op, place)
         return op
 
     def _new_results(self, op: Op, names: Sequence[str]) -> Iterator[Value]:
@@ -276,19 +286,28 @@ class Graph(Written):
             self.remove_value(value)
         op.graph = None
         del self.ops[place]
+        self._op_places.forget(op)
 
     def remove_value(self, value: Value) -> None:
         """Take a tensor out that nothing uses any more."""
         value.graph = value.producer = None
-        self.values.remove(value)
+        del self.values[self._value_places.find(self.values, value)]
+        self._value_places.forget(value)
+        if self._name_counts is not None:
+            self._name_counts.drop(value.name)
 
     def unique_name(self, name: str) -> str:
-        """Make a name unique: itself, or with the first free ``_1``, ``_2``, ... behind it. behind
-        it.
-        """
-        taken = {value.name for value in self.values}
-        candidates = (f"{name}_{i}" if i else name for i in range(len(taken) + 1))
-        return next(c for c in candidates if c not in taken)
+        """Make a name unique: itself, or with the first free ``_1``, ``_2``, ... behind it."""
+        counts = self._name_counts
+        if counts is None or counts.total != len(self.values):  # the list was changed itself
+            counts = self._name_counts = NameCounts(value.name for value in self.values)
+        return counts.free(name)
+
+    def count_renamed(self, old: str, new: str) -> None:
+        """Note that a tensor of the graph changes its name: the tensor itself says so."""
+        if self._name_counts is not None:
+            self._name_counts.drop(old)
+            self._name_counts.add(new)
 
     def rename_in_signatures(self, old: Value, new: Value) -> None:
         """Name another value in the model's signatures."""

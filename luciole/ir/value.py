@@ -122,7 +122,8 @@ class Value:
     def __init__(
         self, name: str, dtype: TensorType, shape: Shape = (), buffer: Buffer | None = None
     ) -> None:
-        self.name = name
+        self.graph: Graph | None = None
+        self._name = name
         self.dtype = dtype
         self.dims: tuple[int, ...] = ()
         self.shape_signature: tuple[int, ...] | None = None
@@ -136,7 +137,6 @@ class Value:
         self.has_rank = False
         self.variant_tensors: list[VariantSubType] | None = None
         self.compression_type = CompressionType.NONE
-        self.graph: Graph | None = None
         self.producer: Producer | None = None
         self.users: list[Use] = []
 
@@ -170,6 +170,17 @@ class Value:
         value.graph, value.producer, value.users = None, None, []
         value.block_tensors = (None, None)
         return value
+
+    @property
+    def name(self) -> str:
+        """What files and programs call the tensor. Several may have one name."""
+        return self._name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        old, self._name = self._name, name
+        if self.graph is not None:
+            self.graph.count_renamed(old, name)
 
     @property
     def shape(self) -> Shape:
