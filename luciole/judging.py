@@ -37,7 +37,7 @@ class Evaluation:
     """A model's figures over so many ``records``: those of each output that scores classes, and the
     seconds that it took. With a metric of the user's own no output is counted: ``metric`` is its
     figure, by labels or else by the other model's outputs, and ``metric_against`` the other
-    model's by the same labels.
+    model's by the same labels. So many labels were ``ignored``, and their answers count nowhere.
     """
 
     records: int
@@ -45,6 +45,7 @@ class Evaluation:
     seconds: float = 0.0
     metric: float | None = None
     metric_against: float | None = None
+    ignored: int = 0
 
     @property
     def top1(self) -> float | None:
@@ -63,6 +64,8 @@ class Evaluation:
 
     def _lines(self) -> Iterator[str]:
         yield f"records    {self.records}"
+        if self.ignored:
+            yield f"ignored    {self.ignored} labels"
         for row in self.outputs:
             of = f" of {row.output}" if len(self.outputs) > 1 else ""
             if row.top1 is not None:
@@ -83,13 +86,15 @@ def evaluate(
     against: Path_ | Model | None = None,
     output: str | None = None,
     metric: Source | Metric | None = None,
+    ignore_label: int | None = None,
     track: Track = untracked,
 ) -> Evaluation:
     """Run a model over records and count its right answers, as ``luciole eval`` does.
 
     ``data`` are records as ``luciole.run`` takes them, ``labels`` [records, ...] the right
     classes, ``against`` another model whose equal answers are counted. All outputs that score
-    classes are judged, or the one called ``output``. A ``metric``, a function of answers and labels
+    classes are judged, or the one called ``output``; answers whose label is ``ignore_label`` (255
+    in maps of segmentation) count nowhere. A ``metric``, a function of answers and labels
     (of answers and the other model's where there are no labels) that returns a number, or
     ``"FILE.py:function"``, judges in their place. Raises InputError for data that the model does
     not take and for NaN or infinity, ChoiceError for what does not go together.
@@ -105,11 +110,15 @@ def evaluate(
     if right is not None and right.ndim == 0:
         raise ChoiceError(f"labels are an array whose first axis counts records, found {labels!r}")
     if metric is not None:
-        if output is not None:
-            raise ChoiceError("a metric judges all outputs: leave output out")
+        if output is not None or ignore_label is not None:
+            name = "ignore_label" if output is None else "output"
+            raise ChoiceError(f"a metric judges all outputs and labels: leave {name} out")
         return _by_metric(subject, records, right, other, Metric.of(metric))
-    rows, seconds = evaluate_outputs(subject, records, right, other, output, track)
-    return Evaluation(count, rows, seconds)
+    if right is None and ignore_label is not None:
+        raise ChoiceError("ignore_label goes with labels: without them leave it out")
+    rows, seconds = evaluate_outputs(subject, records, right, other, output, track, ignore_label)
+    ignored = 0 if ignore_label is None else int(np.sum(right == ignore_label))
+    return Evaluation(count, rows, seconds, ignored=ignored)
 
 
 def _by_metric(

@@ -43,6 +43,11 @@ def model() -> Model:
         (lambda m: luciole.evaluate(m, X, ["cat"] * 4), "numbers of classes, 0, 1, 2, ..., found"),
         (lambda m: luciole.evaluate(m, X, [0, 1, 106, 9]), "record 2 has label 106, output"),
         (lambda m: luciole.evaluate(m, X, [0, 1, -1, 2]), "has 3 classes: 0 to 2"),
+        (lambda m: luciole.evaluate(m, X, ignore_label=9), "ignore_label goes with labels"),
+        (
+            lambda m: luciole.evaluate(m, X, [9] * 4, metric="m.py:f", ignore_label=9),
+            "a metric judges all outputs and labels: leave ignore_label out",
+        ),
         (lambda m: luciole.evaluate(m, X, [True] * 4), "numbers of classes, 0, 1, 2, ..., found b"),
         (lambda m: luciole.evaluate(m, X, [0.5, 1, 2, 0]), "labels are numbers of classes"),
         (lambda m: luciole.diff(m, dense((7, 5, 3)), X), "the other model: a record of"),

@@ -68,11 +68,13 @@ def evaluate_outputs(
     other: Model | None,
     output: str | None,
     track: Track,
+    ignored: int | None = None,
 ) -> tuple[list[OutputEvaluation], float]:
     """Count right answers of the outputs that score classes, or of one ``output``, and those that
-    an ``other`` model gives as well. Returns the seconds that the model took, too. Raises
-    ChoiceError for an output that there is not, or that scores no classes, for labels of another
-    shape or class, and another model that does not suit.
+    an ``other`` model gives as well; answers whose label is the ``ignored`` one count nowhere.
+    Returns the seconds that the model took, too. Raises ChoiceError for an output that there is
+    not, or that scores no classes, for labels of another shape or class, and another model that
+    does not suit.
     """
     outputs = named_outputs(model.graph, output)
     subject = _Subject.begin(model, records)
@@ -81,7 +83,7 @@ def evaluate_outputs(
     if labels is not None:
         classes = {v: subject.numbers[v.name].shape[-1] for v in judged}
         widest = max(judged, key=classes.__getitem__)  # labels are of one of several outputs
-        check_labels(widest, classes[widest], labels)
+        check_labels(widest, classes[widest], labels, ignored)
     count = len(next(iter(records.values())))
     progress, begun = track("records", count), time.perf_counter()
     arrays = subject.answers(judged, progress)
@@ -92,29 +94,37 @@ def evaluate_outputs(
         second = _Subject.begin(other, records_for_other(model, other, records))
         others = second.answers(same, track("against", count))
     rows = zip(judged, arrays, others, strict=True)
-    return [_counted(value, array, labels, its) for value, array, its in rows], seconds
+    return [_counted(value, array, labels, its, ignored) for value, array, its in rows], seconds
 
 
-def check_labels(output: Value, classes: int, labels: Array) -> None:
-    """Refuse labels that are no class of an output. Raises ChoiceError."""
+def check_labels(output: Value, classes: int, labels: Array, ignored: int | None = None) -> None:
+    """Refuse labels that are no class of an output, those ``ignored`` left out. Raises ChoiceError
+    where all are, too.
+    """
     if labels.dtype.kind == "b":
         raise ChoiceError("labels are numbers of classes, 0, 1, 2, ..., found bool")
     if labels.dtype.kind not in "iuf" or not labels.size:
         return
-    bad = ~((labels >= 0) & (labels < classes))
+    counts = np.ones(labels.shape, np.bool_) if ignored is None else labels != ignored
+    if not counts.any():
+        raise ChoiceError(f"all labels are {ignored}, which is ignored: none is left to count")
+    bad = counts & ~((labels >= 0) & (labels < classes))
     if bad.any():
         place = tuple(int(i) for i in np.argwhere(bad)[0])
         raise ChoiceError(
             f"record {place[0]} has label {labels[place]}, output {called(output)!r} has {classes} "
-            f"classes: 0 to {classes - 1}"
+            f"classes: 0 to {classes - 1} (ignore_label, --ignore-label, names one that says none)"
         )
 
 
 def _counted(
-    value: Value, array: Array, labels: Array | None, others: Array | None
+    value: Value, array: Array, labels: Array | None, others: Array | None, ignored: int | None
 ) -> OutputEvaluation:
-    top1 = None if labels is None else share_right(array, labels)
-    agreement = None if others is None else share_equal(array, others)
+    counts = None
+    if labels is not None and ignored is not None:
+        counts = _fitting(labels, array) != ignored
+    top1 = None if labels is None else share_right(array, labels, counts)
+    agreement = None if others is None else share_equal(array, others, counts)
     return OutputEvaluation(called(value), top1, agreement, array)
 
 
@@ -184,19 +194,30 @@ def all_answers(
     return [np.concatenate(each) for each in zip(*parts, strict=True)]
 
 
-def share_right(array: Array, labels: Array) -> float:
-    """Count the share of answers that are the labels. Raises ChoiceError where shapes differ."""
-    try:
-        return float((array == labels_for(labels, array.shape)).mean())
-    except InputError as error:
-        raise ChoiceError(str(error)) from None
+def share_right(array: Array, labels: Array, counts: Array | None = None) -> float:
+    """Compute the share of answers that are the labels, of all or of those that count. Raises
+    ChoiceError where shapes differ.
+    """
+    return _share(array == _fitting(labels, array), counts)
 
 
-def share_equal(array: Array, others: Array) -> float:
-    """Count the share of answers that another model gives as well. Raises ChoiceError where their
-    shapes differ.
+def share_equal(array: Array, others: Array, counts: Array | None = None) -> float:
+    """Compute the share of answers that another model gives as well, of all or of those that count.
+    Raises ChoiceError where their shapes differ.
     """
     if array.shape != others.shape:
         shapes = f"{list(array.shape)}, the other model's {list(others.shape)}"
         raise ChoiceError(f"the answers have shape {shapes}")
-    return float((array == others).mean())
+    return _share(array == others, counts)
+
+
+def _fitting(labels: Array, answers: Array) -> Array:
+    """Bring labels into the shape of answers. Raises ChoiceError where they do not fit."""
+    try:
+        return labels_for(labels, answers.shape)
+    except InputError as error:
+        raise ChoiceError(str(error)) from None
+
+
+def _share(equal: Array, counts: Array | None) -> float:
+    return float((equal if counts is None else equal[counts]).mean())

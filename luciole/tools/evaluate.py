@@ -64,6 +64,12 @@ def _add_records(parser: argparse.ArgumentParser) -> None:
         "uint8 and floats are quantized for a quantized input, its own type fed as it is",
     )
     add_labelled(parser)
+    parser.add_argument(
+        "--ignore-label",
+        type=int,
+        metavar="N",
+        help="a label that is no class, 255 in maps of segmentation: its answers count nowhere",
+    )
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -74,6 +80,8 @@ def _run(arguments: argparse.Namespace) -> int:
 
     if arguments.metric and (arguments.per_class or arguments.output):
         raise UsageError("--metric judges all outputs: leave --per-class and --output out")
+    if arguments.metric and arguments.ignore_label is not None:
+        raise UsageError("--metric takes all labels: leave --ignore-label out")
     metric, model = asked_metric(arguments), load(arguments.model)
     other = load(arguments.against) if arguments.against else None
     data = _data(arguments, model)
@@ -88,6 +96,7 @@ def _run(arguments: argparse.Namespace) -> int:
             against=other,
             output=arguments.output,
             metric=metric,
+            ignore_label=arguments.ignore_label,
             track=track,
         )
     if nothing:
@@ -108,20 +117,30 @@ def _confusion(
     from luciole.tools.confusion import confusion_of
 
     if len(evaluation.outputs) == 1 and data.labels is not None:
-        return confusion_of(data.labels.reshape(-1), evaluation.outputs[0].answers.reshape(-1))
+        labels, answers = data.labels.reshape(-1), evaluation.outputs[0].answers.reshape(-1)
+        if arguments.ignore_label is not None:
+            counts = labels != arguments.ignore_label
+            labels, answers = labels[counts], answers[counts]
+        return confusion_of(labels, answers)
     if arguments.per_class:
         raise UsageError("--per-class tells the classes of one output: --output NAME says which")
     return None
 
 
 def _data(arguments: argparse.Namespace, model: Model) -> Data:
-    """Read the records and say what they are. Raises UsageError where --per-class has no labels."""
+    """Read the records and say what they are. Raises UsageError where --per-class or --ignore-label
+    has no labels.
+    """
     from luciole.tools.data import asked_data
 
     keywords = {"limit": arguments.limit, "labels": arguments.labels}
     data = asked_data(arguments, model.graph, arguments.data, **keywords)
-    if arguments.per_class and data.labels is None:
-        raise UsageError("--per-class needs labels: the data has none, --labels gives them")
+    for option, is_given in (
+        ("--per-class", arguments.per_class),
+        ("--ignore-label", arguments.ignore_label is not None),
+    ):
+        if is_given and data.labels is None:
+            raise UsageError(f"{option} needs labels: the data has none, --labels gives them")
     return data
 
 
@@ -149,6 +168,7 @@ def _summary(evaluation: Evaluation, model: str) -> dict[str, Any]:
     return {
         "model": model,
         "records": evaluation.records,
+        "ignored": evaluation.ignored,
         "top1": evaluation.top1,
         "agreement": evaluation.agreement,
         "outputs": rows,
@@ -168,6 +188,8 @@ def _print(
         console.print_json({**figures, "confusion": matrix, "classes": classes})
         return
     console.show(f"records    {figures['records']}")
+    if figures["ignored"]:
+        console.show(f"ignored    {figures['ignored']} labels")
     for row in figures["outputs"]:
         of = f" of {row['output']}" if len(figures["outputs"]) > 1 else ""
         if row["top1"] is not None:

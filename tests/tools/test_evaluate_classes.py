@@ -92,6 +92,41 @@ def test_eval_refuses_labels_that_are_no_class(capsys: Capture, folder: Path) ->
     assert text in call(capsys, *argv).error(2)
 
 
-def test_per_class_refuses_data_without_labels(capsys: Capture, folder: Path) -> None:
-    outcome = call(capsys, "eval", "model.circle", "--data", "train.npy", "--per-class")
-    assert outcome.error(2).startswith("--per-class needs labels: the data has none")
+@pytest.mark.parametrize("option", [["--per-class"], ["--ignore-label", "0"]])
+def test_eval_refuses_data_without_labels(capsys: Capture, folder: Path, option: list[str]) -> None:
+    outcome = call(capsys, "eval", "model.circle", "--data", "train.npy", *option)
+    assert outcome.error(2).startswith(f"{option[0]} needs labels: the data has none")
+
+
+@pytest.mark.parametrize(("ignored", "dtype"), [(255, np.uint8), (-1, np.int64)])
+def test_answers_of_an_ignored_label_count_nowhere(
+    capsys: Capture, folder: Path, ignored: int, dtype: type
+) -> None:
+    """The first half, labelled so, is wrong throughout; of the other half one is right in two."""
+    records = np.load("train.npy")[:60]
+    luciole.save(dense((20, 4), seed=3), "other.circle")
+    answers, others = (
+        next(iter(luciole.run(name, records).values())).argmax(1)
+        for name in ("model.circle", "other.circle")
+    )
+    labels = answers.copy()
+    labels[31::2] = (labels[31::2] + 1) % 4
+    labels[:30] = np.array(ignored).astype(np.int64)
+    np.save("labels.npy", labels.astype(dtype))
+    np.save("records.npy", records)
+    argv = ("eval", "model.circle", "--data", "records.npy", "--labels", "labels.npy")
+    named = ("--ignore-label", str(ignored), "--against", "other.circle")
+    figures = json.loads(call(capsys, *argv, *named, "--json").out)
+    assert (figures["records"], figures["ignored"], figures["top1"]) == (60, 30, 0.5)
+    assert figures["agreement"] == np.mean(answers[30:] == others[30:])
+    assert np.sum(figures["confusion"]) == 30
+    assert "ignored    30 labels" in call(capsys, *argv, *named).out.splitlines()
+    text = f"record 0 has label {ignored}, output 'b' has 4 classes: 0 to 3 (ignore_label, --ig"
+    assert text in call(capsys, *argv).error(2)
+
+
+def test_eval_refuses_to_ignore_all_labels(capsys: Capture, folder: Path) -> None:
+    np.save("labels.npy", np.full(60, 255))
+    argv = ("eval", "model.circle", "--data", "train.npy", "--labels", "labels.npy")
+    text = "all labels are 255, which is ignored: none is left to count"
+    assert call(capsys, *argv, "--ignore-label", "255").error(2) == text
