@@ -24,6 +24,7 @@ from luciole.ir.quantization import (
     zero_scales,
 )
 from luciole.ir.sparsity import fault
+from luciole.ir.stored import unstorable
 from luciole.ir.unknown_op import UnknownOp
 from luciole.ir.value import MOST_AXES, Value, compatible, element_count, impossible, shape_text
 from luciole.schema.enums import TensorType
@@ -202,15 +203,23 @@ def _known(op: Op, path: str, doubtful: bool) -> Iterator[Finding]:
         sentence = f"{op}: operand {missing[0]!r} is missing"
         yield Finding(Severity.ERROR, "OPERANDS", path, sentence)
         return
-    for sentence in op.broken_rules():
+    unheld = list(unstorable(op))  # no rule speaks of them
+    for sentence in unheld or op.broken_rules():
         yield Finding(Severity.ERROR, "ATTRIBUTE", path, f"{op}: {sentence}")
     for sentence in wrong_operand_types(op):
         yield Finding(Severity.ERROR, "OPERAND_TYPE", path, sentence)
+    if unheld:
+        return
     yield from check_moved(op, path)
     if not op.variadic_results and len(op.results) != len(op.result_names):
         sentence = f"{op}: {len(op.results)} results, {len(op.result_names)} are declared"
         yield Finding(Severity.ERROR, "RESULTS", path, sentence)
         return
+    yield from _results(op, path, doubtful)
+
+
+def _results(op: Op, path: str, doubtful: bool) -> Iterator[Finding]:
+    """List results of other shapes and types than are computed."""
     try:
         shapes, types = op.result_shapes(), op.result_dtypes()
     except LucioleError as error:  # GraphError: a constant that is shorter than it must be
