@@ -14,6 +14,7 @@ import numpy as np
 from luciole.interpreter.answers import scores_classes
 from luciole.interpreter.comparison import Comparison, TensorErrors
 from luciole.interpreter.errors import InputError
+from luciole.interpreter.growth import largest_growth
 from luciole.interpreter.interpreter import Interpreter
 from luciole.interpreter.metrics import ErrorSums, top_k_match
 from luciole.interpreter.observe import Observer
@@ -75,11 +76,14 @@ def compare(
             total.add(left.arrays.get(pair[0]), right.arrays.get(pair[1]), batch)
     compared = [sums[pair] for pair in layers if sums[pair].errors.records]
     matched = {value for pair in [*(total.pair for total in compared), *outputs] for value in pair}
+    errors = [total.result() for total in compared]
+    relative = {e.name: r for e in errors if (r := e.measures.relative) is not None}
     return Comparison(
         count,
-        [total.result() for total in compared],
+        errors,
         [sums[pair].result() for pair in outputs],
         _unmatched(first.graph, second.graph, matched),
+        largest_growth(first.graph, relative),
     )
 
 

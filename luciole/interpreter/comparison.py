@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from luciole.interpreter.growth import Growth
 from luciole.interpreter.metrics import Measures, Range
 from luciole.ir.names import is_stripped, short_names
 from luciole.ir.text.common import first_named, one_line
@@ -38,14 +39,16 @@ class TensorErrors:
 
 @dataclass
 class Comparison:
-    """All compared tensors in the order in which the first model computes them, its outputs, and
-    the computed tensors of each model that the other one has not.
+    """All compared tensors in the order in which the first model computes them, its outputs, the
+    computed tensors of each model that the other one has not, and the layer in which the relative
+    error grows most, None where it grows nowhere.
     """
 
     records: int
     layers: list[TensorErrors]
     outputs: list[TensorErrors]
     unmatched: tuple[list[str], list[str]]
+    growth: Growth | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Turn everything into plain JSON values."""
@@ -54,6 +57,7 @@ class Comparison:
             "layers": [errors.to_json() for errors in self.layers],
             "outputs": [errors.to_json() for errors in self.outputs],
             "unmatched": {"first": self.unmatched[0], "second": self.unmatched[1]},
+            "growth": None if self.growth is None else self.growth.to_json(),
         }
 
     def ranked(self, by: str = "relative") -> list[TensorErrors]:
@@ -95,8 +99,9 @@ class Comparison:
         rows += [(one_line(short[e.name]), e.kinds[0], *layer_cells(e)) for e in self.ranked()]
         head = f"{len(self.layers)} layers over {self.records} records"
         layers = aligned(rows) if self.layers else []
+        growth = [] if self.growth is None else [self.growth.line(short)]
         outputs = aligned(self.output_rows())
-        return "\n".join([head, *layers, "", *outputs, *self.unmatched_lines()])
+        return "\n".join([head, *layers, *growth, "", *outputs, *self.unmatched_lines()])
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -109,9 +109,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if printed:
         diff_report.print_measures(comparison, printed)
         return FINE
-    diff_report.print_report(
-        comparison, first.graph, arguments.by, arguments.in_order, arguments.top
-    )
+    diff_report.print_report(comparison, arguments.by, arguments.in_order, arguments.top)
     return FINE
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from luciole.interpreter.comparison import (
@@ -17,12 +17,10 @@ from luciole.interpreter.comparison import (
     size_of,
     snr_text,
 )
-from luciole.ir import Graph
 from luciole.ir.names import short_names
 from luciole.ir.text.common import one_line
 from luciole.ir.text.table import number_text, percent_text
 from luciole.tools.common import console
-from luciole.tools.diff_growth import largest_growth
 
 _COLOURS = (
     "#ffffcc", "#ffeda0", "#fed976", "#feb24c", "#fd8d3c", "#fc4e2a", "#e31a1c", "#bd0026",
@@ -110,11 +108,9 @@ def _measure_line(errors: TensorErrors, name: str) -> str:
     return f"{name.upper()} for {output} is {'nan' if value is None else f'{value:.6g}{percent}'}"
 
 
-def print_report(
-    comparison: Comparison, graph: Graph, by: str, in_order: bool, top: int | None
-) -> None:
-    """Print layers with a bar each, the worst first, where the error grows most in the first
-    model's graph, and then the outputs.
+def print_report(comparison: Comparison, by: str, in_order: bool, top: int | None) -> None:
+    """Print layers with a bar each, the worst first, where the error grows most, and then the
+    outputs.
     """
     short = short_names(e.name for e in comparison.layers)
     layers = comparison.layers if in_order else comparison.ranked(by)
@@ -123,25 +119,15 @@ def print_report(
     console.show(f"{len(layers)} layers over {comparison.records} records{left_out}")
     if shown:
         console.print_table(console.fitted(_layer_rows(shown, by, short)), styles=_STYLES)
-    for line in _growth_lines(comparison, graph, short, in_order):
-        console.show(line)
+    if comparison.growth is not None:
+        hint = "" if in_order else "; --in-order lists layers as they run"
+        console.show(f"{comparison.growth.line(short)}{hint}")
     console.show()
     console.print_table(console.fitted(comparison.output_rows()))
     if any(5 in errors.top for errors in comparison.outputs):
         console.show(_TOP_5)
     for line in comparison.unmatched_lines():
         console.show(line)
-
-
-def _growth_lines(
-    comparison: Comparison, graph: Graph, short: Mapping[str, str], in_order: bool
-) -> Iterator[str]:
-    growth = largest_growth(graph, comparison.layers)
-    if growth is None:
-        return
-    ends = f"from {percent_text(growth.read)} in what it reads to {percent_text(growth.error)}"
-    hint = "" if in_order else "; --in-order lists layers as they run"
-    yield f"the relative error grows most in {one_line(short[growth.name])}: {ends}{hint}"
 
 
 def _layer_rows(

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import luciole
-from luciole.interpreter.comparison import TensorErrors
-from luciole.interpreter.metrics import Measures
 from luciole.tools import diff_report
 from luciole.tools.common import console
-from luciole.tools.diff_growth import Growth, largest_growth
 from tests.networks import network, random
 from tests.tools.running import call, left_behind
 
@@ -100,24 +96,16 @@ def test_the_layer_that_is_broken_is_named_before_those_that_it_spoils(
     found = json.loads(call(capsys, *ARGV, "--json").out)
     errors = {layer["name"]: layer["relative"] for layer in found["layers"]}
     assert max(errors, key=errors.__getitem__) != "fc2"
+    growth = {"name": "fc2", "read": 0.0, "error": errors["act2"], "behind": "act2"}
+    assert found["growth"] == growth
     line = "the relative error grows most in fc2: from 0.00 % in what it reads to "
     lines = call(capsys, *ARGV).out.splitlines()
     (told,) = [one for one in lines if one.startswith(line)]
-    assert told == f"{line}{100 * errors['fc2']:.2f} %; --in-order lists layers as they run"
-    assert told.partition(";")[0] in call(capsys, *ARGV, "--in-order").out.splitlines()
+    sentence = f"{line}{100 * errors['act2']:.2f} % in act2 behind it"
+    assert told == f"{sentence}; --in-order lists layers as they run"
+    assert sentence in str(luciole.diff("model.circle", "small.circle", np.load("train.npy")))
+    assert sentence in call(capsys, *ARGV, "--in-order").out.splitlines()
     assert "top-5: the share of the first 5 classes in common" in lines[-1]
-
-
-def test_noise_of_the_first_layer_is_not_what_grows_most() -> None:
-    model = network((20, 24, 24, 8))
-    absent = dict.fromkeys(field.name for field in fields(Measures))
-    errors: dict[str, float] = {"fc1": 0.08, "act1": 0.08, "fc2": 0.3, "fc3": 0.32}
-    layers = [
-        TensorErrors(name, ("", ""), Measures(**{**absent, "relative": error}), {})
-        for name, error in errors.items()
-    ]
-    assert largest_growth(model.graph, layers) == Growth("fc2", 0.08, 0.3)
-    assert largest_growth(model.graph, layers[:0]) is None
 
 
 def test_equal_models(capsys: Capture, models: Path) -> None:
