@@ -16,6 +16,7 @@ import pytest
 
 import luciole
 from luciole.importers.files import read
+from luciole.importers.keras import convert
 from luciole.importers.keras.convert import from_keras
 from luciole.ir import Array
 from luciole.ir.errors import FormatError
@@ -43,9 +44,7 @@ RECURRENT: dict[str, Layers] = {
     ],
 }
 BATCHES = {"GRU, reset before": 1, "masked": 3, "sequences": 1}
-"""Of the records that each network takes: every conversion by TensorFlow takes seconds, and
-where none is said TensorFlow first tries an open one.
-"""
+"""Of the records that each network takes."""
 
 
 def sequential(keras: Any, layers: list[Any]) -> Any:
@@ -167,6 +166,22 @@ def test_import_says_that_the_batch_is_fixed(
         "--batch N (or batch=N) for N\n"
     )
     assert luciole.load(tmp_path / "m.circle").graph.inputs[0].shape == (1, TIME, INPUTS)
+
+
+def test_recurrent_layers_are_converted_once(
+    recurrent_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """TensorFlow is not asked for an open batch that it would refuse."""
+    conversions: list[Any] = []
+    canonical = convert._canonical
+
+    def counted(converter: Any) -> luciole.Model:
+        conversions.append(converter)
+        return canonical(converter)
+
+    monkeypatch.setattr(convert, "_canonical", counted)
+    assert luciole.load(recurrent_file).graph.inputs[0].shape == (1, TIME, INPUTS)
+    assert len(conversions) == 1
 
 
 def test_import_takes_a_batch(

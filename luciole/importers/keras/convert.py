@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -65,12 +66,17 @@ def load(path: Path, batch: int | None = None, *, unroll: bool = False) -> Impor
 
 def _unroll(framework: ModuleType, path: Path, model: Any) -> None:
     """Make recurrent layers compute step by step. Raises FormatError where there are none."""
-    parts = model._flatten_layers(include_self=False)
-    recurrent = [layer for layer in parts if isinstance(layer, framework.keras.layers.RNN)]
+    recurrent = _recurrent(framework, model)
     if not recurrent:
         raise FormatError(f"{path.name}: there is no recurrent layer to unroll")
     for layer in recurrent:
         layer.unroll = True
+
+
+def _recurrent(framework: ModuleType, model: Any) -> list[Any]:
+    """List a model's recurrent layers, at any depth."""
+    parts = model._flatten_layers(include_self=False)
+    return [layer for layer in parts if isinstance(layer, framework.keras.layers.RNN)]
 
 
 def keras_model(path: Path) -> Any:
@@ -107,16 +113,53 @@ def from_live(keras_model: Any, batch: int | None = None) -> Imported:
 def _converted(framework: ModuleType, keras_model: Any, batch: int | None) -> Imported:
     if batch is not None:
         return Imported(_with_batch(framework, keras_model, batch), [])
+    if _collects_open_steps(framework, keras_model):
+        with suppress(Exception):  # the open batch size says why
+            return _for_one(framework, keras_model)
+        return _for_any(framework, keras_model)
     try:
-        converter = framework.lite.TFLiteConverter.from_keras_model(keras_model)
-        return Imported(_ordered(converter, keras_model), [])
+        return _for_any(framework, keras_model)
     except Exception as error:
-        if all(value.shape[0] is not None for value in keras_model.inputs):
+        if not _is_open(keras_model):
             raise
         try:
-            return Imported(_with_batch(framework, keras_model, 1), [_FIXED])
+            return _for_one(framework, keras_model)
         except Exception:
             raise error from None
+
+
+def _is_open(keras_model: Any) -> bool:
+    """Return whether an input takes batches of any size."""
+    return any(value.shape[0] is None for value in keras_model.inputs)
+
+
+def _for_any(framework: ModuleType, keras_model: Any) -> Imported:
+    """Convert a model for the batches that its inputs take."""
+    converter = framework.lite.TFLiteConverter.from_keras_model(keras_model)
+    return Imported(_ordered(converter, keras_model), [])
+
+
+def _for_one(framework: ModuleType, keras_model: Any) -> Imported:
+    """Convert a model for a batch of 1, and say so."""
+    return Imported(_with_batch(framework, keras_model, 1), [_FIXED])
+
+
+def _collects_open_steps(framework: ModuleType, keras_model: Any) -> bool:
+    """Return whether a loop collects steps of an open batch, which TensorFlow's converter refuses:
+    tracing a model takes a small part of the time of converting it in vain.
+    """
+    if not _recurrent(framework, keras_model):
+        return False
+    try:
+        if not _is_open(keras_model):
+            return False
+        traced = framework.function(lambda arguments: keras_model(arguments))
+        graph = traced.get_concrete_function(_signature(framework, keras_model)).graph
+    except Exception:  # converting it says why
+        return False
+    lists = [op for op in graph.get_operations() if op.type == "TensorListReserve"]
+    shapes = [framework.get_static_value(op.inputs[0]) for op in lists]
+    return any(shape is not None and shape.ndim and -1 in shape for shape in shapes)
 
 
 _FIXED = Finding(
@@ -129,15 +172,8 @@ _FIXED = Finding(
 
 def _with_batch(framework: ModuleType, keras_model: Any, batch: int) -> Model:
     """Convert a model that takes batches of one size."""
-    keras, name = framework.keras, "serving_default"
-
-    def spec(value: Any) -> Any:
-        return framework.TensorSpec((batch, *value.shape[1:]), value.dtype, name=value.name)
-
-    inputs = getattr(keras_model, "input", None)  # a Sequential model that was loaded has none
-    inputs = keras_model.inputs[0] if inputs is None else inputs
-    signature = keras.tree.map_structure(spec, inputs)
-    archive = keras.export.ExportArchive()
+    name, signature = "serving_default", _signature(framework, keras_model, batch)
+    archive = framework.keras.export.ExportArchive()
     archive.track(keras_model)
     archive.add_endpoint(
         name,
@@ -147,6 +183,18 @@ def _with_batch(framework: ModuleType, keras_model: Any, batch: int) -> Model:
         archive.write_out(folder, verbose=False)
         converter = framework.lite.TFLiteConverter.from_saved_model(folder, signature_keys=[name])
         return _ordered(converter, keras_model)
+
+
+def _signature(framework: ModuleType, keras_model: Any, batch: int | None = None) -> Any:
+    """Make a ``tf.TensorSpec`` of each input, for a ``batch`` of one size or as the inputs say."""
+
+    def spec(value: Any) -> Any:
+        first = value.shape[:1] if batch is None else (batch,)
+        return framework.TensorSpec((*first, *value.shape[1:]), value.dtype, name=value.name)
+
+    inputs = getattr(keras_model, "input", None)  # a Sequential model that was loaded has none
+    inputs = keras_model.inputs[0] if inputs is None else inputs
+    return framework.keras.tree.map_structure(spec, inputs)
 
 
 def _ordered(converter: Any, keras_model: Any) -> Model:
