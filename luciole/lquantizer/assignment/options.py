@@ -107,7 +107,8 @@ class FitOptions(QuantizeOptions):
     levels are evenly spaced;
     ``unroll_lstms`` turns LSTMs into dense layers first, whose state starts at zero in each run.
     ``spared`` is what becomes of layers without learned levels: "float", or a uniform scheme such
-    as "int8", which then also holds for what only moves elements beside them.
+    as "int8" (the usual one where no target finds widths), which then also holds for what only
+    moves elements beside them.
     With ``target_size`` (bytes) or ``target_drop`` (points of a classifier's answers that may
     change) each layer gets as many bits as pay: 8-bit integers among them unless ``levels_only``,
     which fine-tuning wants.
@@ -117,7 +118,7 @@ class FitOptions(QuantizeOptions):
     weights_only: bool = False
     uniform: bool = False
     unroll_lstms: bool = False
-    spared: str = str(FLOAT)
+    spared: str | None = None
     target_size: int | None = None
     target_drop: float | None = None
     levels_only: bool = False
@@ -126,7 +127,7 @@ class FitOptions(QuantizeOptions):
         """Refuse a target beside widths, two targets, and impossible formats of spared layers."""
         super().__post_init__()
         check_drop(self.target_drop)
-        if not is_for_operators(self.spared):
+        if self.spared is not None and not is_for_operators(self.spared):
             possible = ", ".join((*UNIFORM, str(FLOAT)))
             raise OptionsError(f"spared is {self.spared!r}: {possible} are possible")
         chosen = [
@@ -152,8 +153,10 @@ class FitOptions(QuantizeOptions):
 
     @property
     def spared_format(self) -> Chosen:
-        """The format of layers without learned levels."""
-        return chosen_format(self.spared)
+        """The format of layers without learned levels: ``SPARED`` unless a target is there."""
+        has_target = self.target_size is not None or self.target_drop is not None
+        usual = str(FLOAT) if has_target else SPARED
+        return chosen_format(usual if self.spared is None else self.spared)
 
 
 SPARED = str(BYTES)
@@ -178,7 +181,8 @@ def options_of(
     format = format_named(scheme)
     if isinstance(format, Levels):
         _refuse_others(chosen, FitOptions, f"scheme {scheme!r}")
-        return _fit_options({**level_choices(scheme, format), **chosen})
+        chosen = {**level_choices(scheme, format), **chosen}
+        return FitOptions(**chosen)  # type: ignore[arg-type]  # the names are fields
     if isinstance(format, Minifloat):
         chosen = {"exponent": format.exponent, "mantissa": format.mantissa, **chosen}
     if isinstance(format, Minifloat) or scheme == MINIFLOAT:
@@ -193,16 +197,7 @@ def options_of(
         raise OptionsError(f"method is {method!r}: {names} are possible")
     options = _METHODS[str(method)]
     _refuse_others(chosen, options, f"method {method!r}")
-    if options is FitOptions:
-        return _fit_options(chosen)
     return options(**chosen)  # type: ignore[arg-type]  # the names are fields
-
-
-def _fit_options(chosen: Mapping[str, object]) -> FitOptions:
-    """Make options of the fit; layers without levels become ``SPARED`` unless a target is there."""
-    has_target = bool(chosen.keys() & {"target_size", "target_drop"})
-    usual = {} if has_target else {"spared": SPARED}
-    return FitOptions(**{**usual, **chosen})  # type: ignore[arg-type]  # the names are fields
 
 
 def _scheme_for(chosen: Container[str]) -> str:

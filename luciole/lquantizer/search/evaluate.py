@@ -14,7 +14,7 @@ from luciole.ir.value import element_count
 from luciole.lquantizer.assignment.config import Choice, Config
 from luciole.lquantizer.assignment.layer_format import Integers, Levels, levels_format, parse
 from luciole.lquantizer.assignment.options import FitOptions
-from luciole.lquantizer.assignment.schemes import LEARNED, UniformOptions
+from luciole.lquantizer.assignment.schemes import FLOAT, LEARNED, UniformOptions
 from luciole.lquantizer.calibration.rows import Dense
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.judging.judge import Judge
@@ -115,7 +115,7 @@ class Bench:
         """Quantize the network with an option for each layer, as its config does; with ``ways``,
         those that won when layers were alone, by the shortened fit on few records.
         """
-        options = FitOptions(config=recipe(chosen), seed=self.seed)
+        options = FitOptions(config=recipe(chosen), seed=self.seed, spared=str(FLOAT))
         learned = [name for name, option in chosen.items() if is_learned(option)]
         if ways is None or not learned:
             uniform = UniformOptions(seed=self.seed)
@@ -170,7 +170,7 @@ class Bench:
         """Quantize the layers that options are ``chosen`` for, all else float."""
         layers = [op.name for op in self.model.graph.ops if is_layer(op)]
         config = recipe({**dict.fromkeys(layers, UNCHANGED), **chosen})
-        fit = FitOptions(config=config, seed=self.seed)
+        fit = FitOptions(config=config, seed=self.seed, spared=str(FLOAT))
         return quantize_mixed(self.model, records, fit, uniform, LEARNED).model
 
     def _plain_size(self, option: str, *layers: str) -> int:

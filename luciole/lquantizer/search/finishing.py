@@ -10,6 +10,7 @@ from luciole.interpreter.records import Records
 from luciole.ir import Model
 from luciole.ir.passes.canonical.unroll_unidirseqlstm import unroll_unidirseqlstm
 from luciole.lquantizer.assignment.options import FitOptions
+from luciole.lquantizer.assignment.schemes import FLOAT
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.methods.output_aware import OutputAware
 from luciole.lquantizer.network.result import Result
@@ -62,7 +63,7 @@ def finished(bench: Bench, chosen: Mapping[str, str], training: Records, finish:
     QuantizeError where nothing can be trained, UnsupportedError that lists operators without a
     differentiable form.
     """
-    options = FitOptions(config=recipe(chosen), seed=bench.seed)
+    options = FitOptions(config=recipe(chosen), seed=bench.seed, spared=str(FLOAT))
     if not any(is_learned(option) for option in chosen.values()):
         fitted = bench.fit(chosen)
         if fitted.rounded is None:

@@ -23,6 +23,8 @@ from luciole.lquantizer import FitOptions, MinifloatOptions, PublishedOptions, U
 from luciole.lquantizer.assignment.format_of import word_of
 from luciole.lquantizer.assignment.layer_format import SHORT, parse
 from luciole.lquantizer.assignment.one_config import OneOptions
+from luciole.lquantizer.assignment.options import options_of
+from luciole.lquantizer.assignment.schemes import BYTES
 from luciole.lquantizer.search import auto_bits
 from luciole.lquantizer.search.options import SearchOptions
 from luciole.tools import lquantizer, quantize
@@ -286,3 +288,19 @@ def test_quantize_has_a_parameter_for_each_choice() -> None:
     assert all(p.kind is not p.VAR_KEYWORD for p in parameters.values())
     measured = inspect.signature(luciole.sensitivity).parameters
     assert {"scheme", "granularity", "ranges", "config", "seed"} <= measured.keys()
+
+
+@pytest.mark.parametrize(
+    ("choices", "spared"),
+    [
+        ({"encode_bits": 2}, str(BYTES)),
+        ({"encode_bits": 2, "spared": "float"}, "float"),
+        ({"target_size": 1000}, "float"),
+        ({"target_drop": 1.0, "spared": "int8"}, str(BYTES)),
+    ],
+)
+def test_fields_of_options_mean_what_keywords_do(choices: dict[str, Any], spared: str) -> None:
+    """Layers without learned levels were spared as floats where the same was said as an object."""
+    options = FitOptions(**choices)
+    assert options_of(choices) == options
+    assert str(options.spared_format) == spared
