@@ -13,7 +13,7 @@ import numpy as np
 from luciole import lquantizer
 from luciole.compiler import CompileOptions, Program, compile_model
 from luciole.compiler.host import library_of
-from luciole.compiler.options import MODEL, STATIC, Transform
+from luciole.compiler.options import BYTES, MODEL, STATIC, OptionError, Transform
 from luciole.compiler.targets import NATIVE, PORTABLE
 from luciole.exporters import save, to_bytes
 from luciole.files import write_files
@@ -81,6 +81,8 @@ def compile(  # what the program is called
     "class". Raises UnsupportedError that lists operators without a C form, and LucioleError for
     choices that do not suit the model.
     """
+    if preprocess is not None and input != BYTES:
+        raise OptionError(f"preprocess is of bytes: give input='bytes', not {input!r}")
     opened = as_model(model)
     transforms = [preprocess] * len(opened.graph.inputs)
     target = target or (NATIVE if library else PORTABLE)

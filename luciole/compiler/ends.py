@@ -21,8 +21,9 @@ from luciole.compiler.options import (
     Transform,
 )
 from luciole.ir import Array, TensorType, UnsupportedError, Value
+from luciole.ir.errors import SLIPS
 from luciole.ir.quantization import Affine
-from luciole.ir.value import element_count
+from luciole.ir.value import element_count, shape_text
 from luciole.kernels.portable.calls import CCall, Field
 from luciole.kernels.portable.moves import whole
 
@@ -83,13 +84,33 @@ def _from_bytes(
 ) -> End:
     """Take an input as bytes: a table has the number that each stands for."""
     codes = Value(value.name, TensorType.UINT8, value.dims)
-    real = np.arange(256, dtype=np.float32)
-    real = real if transform is None else np.asarray(transform(real), np.float32)
-    function, table = _byte_table(value, real)
+    function, table = _byte_table(value, _numbers_of_bytes(value, transform))
     fields: dict[str, Field] = {"count": element_count(value.dims), "table": table}
     network.calls.insert(0, CCall(function, fields, (codes,), (value,), note="bytes are given"))
     note = f'before "{options.preprocess_text}"' if transform is not None else ""
     return End(codes, network.originals[value], BYTES, note=note)
+
+
+def _numbers_of_bytes(value: Value, transform: Transform | None) -> Array:
+    """Compute the number that each byte stands for. Raises OptionError where a function fails, or
+    gives other than a number for each.
+    """
+    octets = np.arange(256, dtype=np.float32)
+    if transform is None:
+        return octets
+    try:
+        numbers = np.asarray(transform(octets.copy()), np.float32)
+    except SLIPS as error:
+        text = " ".join(str(error).split())
+        raise OptionError(
+            f"input {value.name!r}: preprocess fails ({type(error).__name__}: {text})"
+        ) from error
+    if numbers.shape != octets.shape:
+        raise OptionError(
+            f"input {value.name!r}: preprocess makes {shape_text(numbers.shape)} of all bytes, "
+            f"{shape_text(octets.shape)}: it is to take each number by itself"
+        )
+    return numbers
 
 
 def _byte_table(value: Value, real: Array) -> tuple[str, Array]:

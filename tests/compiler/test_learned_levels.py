@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import luciole
 from luciole.compiler import Compiled, compile_model
 from luciole.compiler.host import build_library
-from luciole.compiler.options import CompileOptions, OptionError
+from luciole.compiler.options import CompileOptions, OptionError, Transform
 from luciole.compiler.self_test import random_records, self_test
 from luciole.ir import Array, Model, TensorType, UnsupportedError, Value, learned_levels
 from luciole.kernels.layers.levels.layer import LevelsLayer
@@ -141,6 +142,25 @@ def test_bytes_are_what_preprocessing_makes_of_them(tmp_path: Path) -> None:
     (wanted,) = interpreted(model, {"x": ((x.astype(np.float32) - 100) / 70).astype(np.float32)})
     close(y, wanted)
     assert program.calls[0].function == "luc_bytes_of_bytes"
+
+
+@pytest.mark.parametrize(
+    ("preprocess", "reason"),
+    [
+        (lambda x: x[:100], r"preprocess makes \[100\] of all bytes, \[256\]: it is to take each"),
+        (lambda x: x[None], r"preprocess makes \[1,256\] of all bytes"),
+        (lambda x: x.mean(), r"preprocess makes \[\] of all bytes"),
+        (lambda x: x.reshape(3, -1), r"preprocess fails \(ValueError: cannot reshape"),
+    ],
+)
+def test_compile_refuses_preprocessing_that_is_not_elementwise(
+    preprocess: Transform, reason: str, tmp_path: Path
+) -> None:
+    model = lq_dense((40, 30, 10), 3)
+    with pytest.raises(OptionError, match=f"^input 'x': {reason}"):
+        luciole.compile(model, tmp_path, "net", input="bytes", preprocess=preprocess)
+    with pytest.raises(OptionError, match=r"^preprocess is of bytes: give input='bytes'"):
+        luciole.compile(model, tmp_path, "net", preprocess=preprocess)
 
 
 @needs_compiler
