@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,8 @@ helper = onnx.helper
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "onnx"
 FLOAT, INT64 = 1, 7
+Ends = Mapping[str, tuple[int | str, ...]]
+"""Shapes by name; an open extent has a name, too."""
 
 
 def session(model: str | bytes, exact: bool = False) -> Any:
@@ -38,7 +40,7 @@ def session(model: str | bytes, exact: bool = False) -> Any:
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
-def network(nodes: list[object], inputs: dict[str, tuple[int, ...]], **constants: Array) -> bytes:
+def network(nodes: list[object], inputs: Ends, **constants: Array) -> bytes:
     """A model of float inputs; the last node's result is its output."""
     given = [helper.make_tensor_value_info(n, FLOAT, s) for n, s in inputs.items()]
     output = helper.make_empty_tensor_value_info(nodes[-1].output[0])  # type: ignore[attr-defined]
@@ -127,6 +129,43 @@ def test_shapes_are_computed_while_importing() -> None:
     model = from_bytes(network(nodes, {"x": (2, 3, 4)}, **constants)).model
     assert [op.kind for op in model.graph.ops] == ["RESHAPE"]
     assert model.graph.outputs[0].shape == (2, 12)
+
+
+def test_quotients_of_open_extents_run_in_litert() -> None:
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"]),
+        helper.make_node("Gather", ["s", "first"], ["n"]),
+        helper.make_node("Div", ["n", "two"], ["half"]),
+        helper.make_node("Sub", ["n", "half"], ["rest"]),
+        helper.make_node("Div", ["rest", "two"], ["quarter"]),
+        helper.make_node("Concat", ["quarter", "others"], ["shape"], axis=0),
+        helper.make_node("Reshape", ["x", "shape"], ["y"]),
+    ]
+    constants = {"first": np.array([0]), "two": np.array([2]), "others": np.array([3, -1])}
+    data = network(nodes, {"x": ("n", 6)}, **constants)
+    model, x = from_bytes(data).model, numbers(7, 6)
+    expected = session(data).run(None, {"x": x})[0]
+    assert expected.shape == (2, 3, 7)
+    np.testing.assert_array_equal(luciole.Interpreter(model).run({"x": x})["y"], expected)
+    runtime = pytest.importorskip("ai_edge_litert.interpreter")
+    interpreter = runtime.Interpreter(model_content=to_bytes(model, "tflite"))
+    number = interpreter.get_input_details()[0]["index"]
+    interpreter.resize_tensor_input(number, x.shape)
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(number, x)
+    interpreter.invoke()
+    got = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    np.testing.assert_array_equal(got, expected)
+
+
+def test_quotients_of_other_int64_keep_all_bits() -> None:
+    node = helper.make_node("Div", ["a", "b"], ["y"])
+    ends = [helper.make_tensor_value_info(name, INT64, [3]) for name in ("a", "b", "y")]
+    graph = helper.make_graph([node], "g", ends[:2], ends[2:])
+    model = from_proto(helper.make_model(graph, ir_version=8))
+    a, b = np.array([-7, 1 << 40, 7]), np.array([2, 3, -2])
+    (got,) = luciole.Interpreter(model).run({"a": a, "b": b}).values()
+    assert got.tolist() == [-3, (1 << 40) // 3, -3]
 
 
 @pytest.mark.parametrize("attributes", [{}, {"ceil_mode": 1}, {"count_include_pad": 1}])

@@ -10,7 +10,7 @@ from luciole.importers.onnx.building import Building, numpy_type
 from luciole.importers.onnx.element_types import element_type
 from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.node import Node
-from luciole.importers.onnx.operators.shape import broadcast
+from luciole.importers.onnx.operators.shape import broadcast, counts_extents
 from luciole.importers.onnx.rules import Rule, rule
 from luciole.ir import OPS, Op, TensorType, Value
 from luciole.ir.dtypes import PACKED
@@ -44,7 +44,23 @@ def stretched(k: Building, node: Node) -> list[Value | None]:
 
 
 for _code, _name in NODES.items():
-    rule(_name)(_same(OPS[_code]))
+    if OPS[_code] is not binary.Div:
+        rule(_name)(_same(OPS[_code]))
+
+
+@rule("Div")
+def div(k: Building, node: Node) -> Value:
+    """Divide, integers toward zero: those that extents make as INT32, since LiteRT has no DIV of
+    INT64.
+    """
+    x, y = stretched(k, node)
+    if x is None or y is None:
+        raise RefusedError("an operand is missing")
+    is_fixed = x.is_constant and y.is_constant
+    if x.dtype == TensorType.INT64 and not is_fixed and counts_extents(x) and counts_extents(y):
+        narrow = binary.Div(k.cast(x, TensorType.INT32), k.cast(y, TensorType.INT32))
+        return k.cast(k.add(narrow), TensorType.INT64)
+    return k.add(binary.Div(x, y))
 
 
 @rule("Identity")

@@ -13,14 +13,26 @@ from luciole.importers.onnx.errors import RefusedError
 from luciole.importers.onnx.node import Node
 from luciole.importers.onnx.operators.control_flow import joined
 from luciole.importers.onnx.rules import rule
-from luciole.ir import TensorType, Value
+from luciole.ir import Array, TensorType, Value
 from luciole.ir.ops.broadcast import BroadcastArgs, BroadcastTo
+from luciole.ir.ops.cast import Cast
 from luciole.ir.ops.comparisons import GreaterEqual, LessEqual
 from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.depth_to_space import Blocks, DepthToSpace, SpaceToDepth
-from luciole.ir.ops.elementwise_binary import Mul, Sub
+from luciole.ir.ops.elementwise_binary import (
+    Add,
+    Div,
+    FloorDiv,
+    FloorMod,
+    Maximum,
+    Minimum,
+    Mul,
+    Sub,
+)
 from luciole.ir.ops.expand_dims import ExpandDims
+from luciole.ir.ops.gather import Gather
 from luciole.ir.ops.mirror_pad import MirrorPad
+from luciole.ir.ops.pack import Pack
 from luciole.ir.ops.pad import Pad, PadV2
 from luciole.ir.ops.reduce import ReduceProd
 from luciole.ir.ops.reshape import Reshape
@@ -259,6 +271,42 @@ def extents(k: Building, value: Value, start: int, end: int) -> Value:
     )
 
 
+_MOST_STEPS = 256
+"""Operators that are looked at, whatever a file has."""
+_COUNTING = (
+    *(Cast, Concatenation, ExpandDims, Gather, Pack, Reshape, Slice, Squeeze, StridedSlice),
+    *(Add, Sub, Mul, Div, FloorDiv, FloorMod, Maximum, Minimum),
+)
+"""Operators that pick and join extents, and compute others of them."""
+
+
+def counts_extents(value: Value) -> bool:
+    """Return whether integers are extents, computed of them, or constants of 32 bits: as files
+    count extents with 32 bits, these hold all such numbers.
+    """
+    waiting, seen = [value], {value}
+    while waiting and len(seen) <= _MOST_STEPS:
+        each = waiting.pop()
+        if each.data is not None:
+            if each.data.dtype.kind not in "iu" or _is_long(each.data):
+                return False
+            continue
+        op = None if each.producer is None else each.producer.op
+        if isinstance(op, Shape):
+            continue
+        if not isinstance(op, _COUNTING):
+            return False
+        operands = {v for v in op.operands if v is not None} - seen
+        waiting += operands
+        seen |= operands
+    return not waiting
+
+
+def _is_long(numbers: Array) -> bool:
+    """Return whether integers of either sign take more than 32 bits."""
+    return bool(numbers.size) and not -(1 << 31) < numbers.min() <= numbers.max() < 1 << 31
+
+
 def _part(k: Building, vector: Value, places: range) -> Value:
     begin, size = np.array([places.start], np.int32), np.array([len(places)], np.int32)
     return k.add(Slice(vector, k.constant(begin), k.constant(size)))
@@ -320,8 +368,6 @@ def _cut(k: Building, x: Value, table: NDArray[np.int64]) -> Value:
 
 def _gathered(k: Building, x: Value, table: NDArray[np.int64], mode: str) -> Value:
     """Repeat the elements of the edges ("edge"), or elements of the other end ("wrap")."""
-    from luciole.ir.ops.gather import Gather
-
     if mode not in ("edge", "wrap"):
         raise RefusedError(f"its mode {mode} is not done")
     for axis, (before, behind) in enumerate(table.tolist()):
