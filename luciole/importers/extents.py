@@ -11,12 +11,14 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from luciole.importers.computing import computing
 from luciole.ir import Array, Graph, Shape, Value
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.errors import FormatError, ShapeError
 from luciole.ir.extents import check_extents, check_shapes
 from luciole.ir.names import names_of
-from luciole.ir.passes.canonical.infer_shapes import infer_shapes
+from luciole.ir.passes.cleaning.remove_dead import remove_unused_values
+from luciole.ir.passes.folding.fold_constants import fold_constants
 from luciole.ir.value import shape_text
 from luciole.schema.enums import TensorType
 from luciole.schema.printable import quoted
@@ -47,7 +49,7 @@ class Settled:
 
 def settle(graph: Graph, settled: Settled) -> None:
     """Give a graph's inputs the extents that callers settled, let constants take the place of
-    inputs, and infer all other shapes.
+    inputs, infer all other shapes, and compute what depends on nothing else.
 
     Raises FormatError for names that the graph does not have, and ShapeError for extents that it
     has already, and where operators do not take the new ones.
@@ -66,7 +68,8 @@ def settle(graph: Graph, settled: Settled) -> None:
             value.shape = (settled.batch, *value.shape[1:])
     for name, constant in settled.constants.items():
         _make_constant(graph, named(inputs, name, "input"), constant)
-    infer_shapes(graph)
+    if fold_constants(graph, computing().evaluate):
+        remove_unused_values(graph)
 
 
 def named(known: Mapping[str, T], name: str, kind: str) -> T:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import luciole
-from luciole.ir import Graph, LucioleError, Model, UnsupportedError
+from luciole.ir import Graph, LucioleError, Model, TensorType, UnsupportedError
 from luciole.ir.errors import FormatError, ShapeError
 from luciole.ir.ops.elementwise_binary import Add
 from luciole.tools.main import main
@@ -243,6 +243,18 @@ def test_networks_with_open_extents_run_at_any_size(name: str, tmp_path: Path) -
         x = np.random.default_rng(4).standard_normal(size).astype(np.float32)
         (expected,) = session.run(None, {"x": x})
         np.testing.assert_allclose(interpreter.run(x)["y"], expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["transposed", "computed extents"])
+def test_extents_of_any_file_are_no_longer_computed_once_they_are_settled(
+    name: str, tmp_path: Path
+) -> None:
+    nodes, constants = CASES[name]
+    path = save(tmp_path / "m.onnx", nodes, ["n", 4, "h", "w"], constants)
+    luciole.save(luciole.load(path), tmp_path / "m.tflite")
+    settled = luciole.load(tmp_path / "m.tflite", shapes={"x": (1, 4, 6, 6)}).graph
+    assert all(result.dtype == TensorType.FLOAT32 for op in settled.ops for result in op.results)
+    assert not any(value.is_constant and not value.users for value in settled.values)
 
 
 @pytest.mark.parametrize("kind", ["LSTM", "GRU"])
