@@ -30,6 +30,7 @@ from luciole.ir.errors import LucioleError
 from luciole.ir.ops.activations import Relu
 from luciole.ir.ops.comparisons import Less
 from luciole.ir.ops.complex_parts import ComplexAbs, ComplexPart, Imag, Real
+from luciole.ir.ops.concatenation import Concatenation
 from luciole.ir.ops.control_flow import If, While
 from luciole.ir.ops.dilate import Dilate
 from luciole.ir.ops.elementwise_binary import Add, Mul
@@ -37,9 +38,12 @@ from luciole.ir.ops.non_max_suppression import NonMaxSuppressionV4
 from luciole.ir.ops.pack import Pack
 from luciole.ir.ops.random import RandomUniform
 from luciole.ir.ops.rfft2d import Rfft2d
+from luciole.ir.ops.shape import Shape
+from luciole.ir.ops.slice import Slice
 from luciole.ir.ops.svdf import SVDF
+from luciole.ir.ops.transpose_conv import TransposeConv
 from luciole.ir.quantization import Affine
-from luciole.schema.enums import ActivationFunctionType
+from luciole.schema.enums import ActivationFunctionType, Padding
 from luciole.tools.random_models import convolutions, dense, lq_convolution, lq_dense
 from tests import test_recipes_run as recipes
 from tests.exporters.onnx_support import (
@@ -507,3 +511,45 @@ def test_rules_are_found_and_refuse_a_second_one() -> None:
     assert SVDF not in rules()
     with pytest.raises(TypeError, match="Relu has a rule already"):
         rule(Relu)(lambda k, op: None)
+
+
+def _turned_up(offsets: tuple[int, int], factors: tuple[int, int]) -> Model:
+    """A transposed convolution of open images whose result grows with them, by two strides."""
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    x = graph.add_input("x", (None, None, None, 2))
+
+    def numbers(*values: int) -> Value:
+        return graph.add_constant(graph.unique_name("n"), np.array(values, np.int32))
+
+    extents = graph.append(Shape(x, out_type=TensorType.INT32), "extents").output
+    batch = graph.append(Slice(extents, numbers(0), numbers(1)), "batch").output
+    pixels = graph.append(Slice(extents, numbers(1), numbers(2)), "pixels").output
+    grown = graph.append(Mul(pixels, numbers(*factors)), "grown").output
+    whole = graph.append(Add(grown, numbers(*offsets)), "whole").output
+    sizes = graph.append(Concatenation((batch, whole, numbers(4)), axis=0), "sizes").output
+    weights = np.random.default_rng(0).standard_normal((4, 3, 3, 2)).astype(np.float32)
+    layer = TransposeConv(sizes, graph.add_constant("w", weights), x, stride_h=2, stride_w=3)
+    layer.padding = Padding.SAME if not any(offsets) else Padding.VALID
+    graph.outputs = [graph.append(layer, "y").output]
+    return model
+
+
+@pytest.mark.parametrize("offsets", [(1, 0), (0, 0)])
+def test_transposed_convolutions_of_open_images_turn_them_up_alike(
+    offsets: tuple[int, int],
+) -> None:
+    model = _turned_up(offsets, (2, 3))
+    content = to_bytes(model, "onnx")
+    assert "Shape" not in kinds(content)
+    for size in ((1, 4, 5, 2), (2, 3, 1, 2)):
+        x = np.random.default_rng(1).standard_normal(size).astype(np.float32)
+        expected = luciole.Interpreter(model, compiled=False).run(x)["y"]
+        assert expected.shape == (size[0], 2 * size[1] + offsets[0], 3 * size[2], 4)
+        (got,) = by_onnxruntime(content, [x])
+        np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_transposed_convolutions_refuse_results_that_grow_by_other_steps() -> None:
+    with pytest.raises(UnsupportedError, match="input_sizes is computed, ONNX needs a constant"):
+        to_bytes(_turned_up((0, 0), (2, 2)), "onnx")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from luciole.exporters.onnx.building import Building, ints_of
 from luciole.exporters.onnx.errors import RefusedError
@@ -10,6 +10,7 @@ from luciole.exporters.onnx.nodes import Term
 from luciole.exporters.onnx.operators.activations import activated
 from luciole.exporters.onnx.rules import rule
 from luciole.ir import Value
+from luciole.ir.analysis.computed_extents import Grown, computed_extents
 from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.conv_3d import Conv3D
 from luciole.ir.ops.conv_3d_transpose import Conv3DTranspose
@@ -138,13 +139,30 @@ def _pixels(value: Value) -> list[int]:
     return pixels
 
 
+def _sides(op: TransposeConv, strides: Sides) -> Iterator[tuple[int, int]]:
+    """Yield extents of the data and of the result; where both are open, those of data of one pixel,
+    if one more means a stride more of the result: what is cut off is then the same for any.
+    """
+    data, sizes = op.out_backprop, computed_extents(op.input_sizes)
+    for axis, stride in enumerate(strides, 1):
+        extent, size = data.shape[axis], sizes[axis] if len(sizes) == 4 else None
+        if size is not None and size.tensor is None and extent is not None:
+            yield extent, size.offset
+        elif size is not None and size == Grown(size.offset, stride, data, axis):
+            yield 1, stride + size.offset
+        elif op.input_sizes.is_constant:
+            raise RefusedError(f"the extents of {data.name!r} are not known")
+        else:
+            raise RefusedError("input_sizes is computed, ONNX needs a constant")
+
+
 @rule(TransposeConv)
 def transpose_conv(k: Building, op: TransposeConv) -> None:
     """Filter [o, h, w, c] as [c, o, h, w]."""
-    extents = ints_of(op.input_sizes, "input_sizes")[1:-1]
     strides = (op.stride_h, op.stride_w)
+    extents, sizes = zip(*_sides(op, strides), strict=True)
     kernel = _known(op.filter)[1:3]
-    options = _turned_around(_pixels(op.out_backprop), extents, kernel, strides, (1, 1))
+    options = _turned_around(extents, sizes, kernel, strides, (1, 1))
     filter, x = k.weights(op.filter, (3, 0, 1, 2)), k.channels_first(op.out_backprop)
     y = k.add("ConvTranspose", x, filter, bias_of(k, op.bias), **options)
     k.put_first(op.output, activated(k, y, op.activation))
