@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from luciole.ir.names import fragments, is_like, meant, short_names
+from luciole.ir.names import fragments, is_like, layer_first, meant, short_names
 
 KERAS = [
     "functional_1/activation/Relu;functional_1/conv2d/BiasAdd;functional_1/conv2d/convolution",
@@ -33,6 +33,13 @@ def test_a_name_alone_is_shortened_to_its_layer() -> None:
     assert short_names(["model/seq/output/MatMul;x"]) == {"model/seq/output/MatMul;x": "output"}
     assert short_names(["model/thing"]) == {"model/thing": "model/thing"}
     assert short_names([]) == {}
+
+
+def test_a_layer_is_in_front_of_what_was_fused_with_it() -> None:
+    names = ["relu/Relu;stem/convolution", "relu_1/Relu;second/BiasAdd", "relu_2/Relu;norm/add"]
+    assert list(short_names(names).values()) == ["stem", "second", "relu_2"]
+    assert layer_first(names[0]) == "stem/convolution;relu/Relu"
+    assert layer_first(names[2]) == names[2]
 
 
 def test_texts_mean_the_name_itself_first() -> None:

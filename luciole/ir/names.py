@@ -17,6 +17,7 @@ T = TypeVar("T")
 
 _PARTS = re.compile(r"[/;]")
 """Converters put scopes in front of each other with /, and operators that they fused with ;."""
+_FUSED = ";"
 _MOST_PARTS = 64
 """Parts of a name that are looked at; more are in no file seen so far."""
 _PRODUCTS = ("BiasAdd", "MatMul", "Conv2D", "convolution", "depthwise")
@@ -172,7 +173,18 @@ def _count(fragment: str) -> int:
 
 def _own_parts(name: str, parts: Sequence[str]) -> Iterator[str]:
     """Yield the parts of a name that stand right before the operator that computes a layer."""
-    return (p for product in _PRODUCTS for p in parts if f"/{p}/{product}" in f"/{name}")
+    anchored = "/" + name.replace(_FUSED, f"{_FUSED}/")
+    return (p for product in _PRODUCTS for p in parts if f"/{p}/{product}" in anchored)
+
+
+def layer_first(name: str) -> str:
+    """Put the part of a name that belongs to a layer's product or bias in front of those of the
+    operators that were fused with it.
+    """
+    own = [f"/{product}" for product in _PRODUCTS]
+    return _FUSED.join(
+        sorted(name.split(_FUSED), key=lambda part: not any(product in part for product in own))
+    )
 
 
 def meant(text: str, names: Collection[str]) -> list[str]:

@@ -17,7 +17,9 @@ import pytest
 import luciole
 from luciole.importers.keras.convert import from_keras
 from luciole.ir import Array, LucioleError
+from luciole.ir.analysis.weights import has_weights
 from luciole.ir.errors import FormatError
+from luciole.ir.names import short_names
 from tests.tools.running import spawn
 
 RNG = np.random.default_rng(8)
@@ -141,6 +143,18 @@ def test_names_are_those_that_keras_has(keras: Any, tmp_path: Path) -> None:
     assert list(answers) == ["chances", "side"]
     saved = luciole.load(as_saved_model(model, tmp_path)).graph
     assert {v.name for v in (*saved.inputs, *saved.outputs)} == {"image", "output_0", "output_1"}
+
+
+def test_fused_activations_leave_layers_their_names(keras: Any) -> None:
+    layers = keras.layers
+    x = keras.Input((6, 6, 2))
+    y = layers.ReLU()(layers.BatchNormalization()(layers.Conv2D(3, 3, name="stem")(x)))
+    y = layers.Activation("relu")(layers.DepthwiseConv2D(3, name="deep")(y))
+    y = layers.ReLU(6.0)(layers.Dense(4, name="hidden")(layers.Flatten()(y)))
+    graph = luciole.load(keras.Model(x, layers.Dense(2, name="head")(y))).graph
+    named = [op.name for op in graph.ops if has_weights(op)]
+    assert [name.split("/")[0] for name in named] == ["stem", "deep", "hidden", "head"]
+    assert list(short_names(named).values()) == ["stem", "deep", "hidden", "head"]
 
 
 def test_the_output_of_layers_in_a_row_is_called_after_the_last(

@@ -15,6 +15,7 @@ import pytest
 
 import luciole
 from luciole.ir import Array, LucioleError
+from luciole.ir.analysis.weights import has_weights
 from luciole.ir.errors import FormatError
 from luciole.schema.enums import BuiltinOperator
 from tests.tools.running import call
@@ -87,6 +88,16 @@ def test_layers_are_called_after_their_modules(torch: Any) -> None:
     graph = luciole.load(network, torch.zeros(1, 4)).graph
     assert [op.results[0].name for op in graph.ops] == ["block/0", "block/1", "head"]
     assert [v.name for v in (*graph.inputs, *graph.outputs)] == ["input", "head"]
+
+
+def test_fused_activations_leave_layers_the_names_of_their_modules(torch: Any) -> None:
+    nn = torch.nn
+    network = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU())
+    network.append(nn.Sequential(nn.Conv2d(4, 4, 3), nn.ReLU6()))
+    network.extend([nn.Flatten(), nn.Linear(16, 2), nn.ReLU()])
+    graph = luciole.load(network, torch.zeros(1, 3, 6, 6)).graph
+    names = [op.name for op in graph.ops if has_weights(op)]
+    assert names == ["0", "3/0", "6"], "the last one is the output of the network"
 
 
 def test_named_extents_stay_open(torch: Any, module: Any) -> None:

@@ -2,7 +2,8 @@
 
 TensorFlow's converter calls an input ``serving_default_image:0``, an output
 ``StatefulPartitionedCall_1:0``, and what the layer ``hidden`` computes
-``functional_1/hidden_1/MatMul``: the trace of a model gives each scope a number.
+``functional_1/hidden_1/MatMul``: the trace of a model gives each scope a number. A layer whose
+activation is a layer of its own it calls ``functional_1/relu_1/Relu;functional_1/hidden_1/MatMul``.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Mapping, Set
 from typing import Any
 
 from luciole.ir import Graph, Model, Value
+from luciole.ir.names import layer_first
 
 _PART = re.compile(r"[^/;]+")
 _TRACE = "_1"
@@ -63,7 +65,9 @@ def name_by_signature(model: Model) -> None:
 
 
 def _in_layers(name: str, layers: Set[str], root: str) -> str:
-    """Write a tensor's name with the names of layers, and without the scope of the whole model."""
+    """Write a tensor's name with the names of layers, one with weights in front, and without the
+    scope of the whole model.
+    """
     if root not in name:
         return name
 
@@ -72,7 +76,7 @@ def _in_layers(name: str, layers: Set[str], root: str) -> str:
         return stem if stem in layers else part[0]
 
     inside = re.sub(rf"(^|;){re.escape(root)}", r"\1", name)
-    return _PART.sub(layer, inside)
+    return layer_first(_PART.sub(layer, inside))
 
 
 def _rename(graph: Graph, names: Mapping[Value, str]) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from luciole.ir import Graph, Op
+from luciole.ir.analysis.weights import has_weights, weight_constant
 from luciole.ir.errors import SLIPS
 
 if TYPE_CHECKING:
@@ -31,6 +34,27 @@ def name_by_modules(graph: GraphProto, kept: int) -> None:
         names.pop(info.name, None)
     taken = {value.name for value in (*graph.input, *graph.output, *graph.initializer)}
     _rename(graph, {old: new for old, new in names.items() if new not in taken})
+
+
+def name_by_weights(graph: Graph) -> dict[str, str]:
+    """Call the results of layers after the modules of their weights, not after the activations and
+    normalizations that became part of them; outputs keep their names. Return the old names with the
+    new ones.
+    """
+    modules = {op: _module(op) for op in graph.ops}
+    layers = Counter(modules.values())
+    taken = {value.name for value in graph.values}
+    names: dict[str, str] = {}
+    for op, module in modules.items():
+        if module and layers[module] == 1 and module not in taken and not op.output.is_output:
+            names[op.output.name] = op.output.name = module
+    return names
+
+
+def _module(op: Op) -> str:
+    """Return the path of the module that the weights of a layer belong to, else nothing."""
+    weights = weight_constant(op) if has_weights(op) else None
+    return "" if weights is None else weights.name.rpartition(".")[0].replace(".", "/")
 
 
 def _scope(node: NodeProto) -> str:

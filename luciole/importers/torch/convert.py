@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from luciole.importers.onnx.model import import_proto
-from luciole.importers.onnx.modules import name_by_modules
+from luciole.importers.onnx.modules import name_by_modules, name_by_weights
 from luciole.importers.reader import Example
 from luciole.importers.silence import quiet, silent
 from luciole.importers.torch.programs import checked
@@ -144,11 +144,14 @@ def _converted(
     except Exception as error:  # as above
         raise FormatError(f"{name}: torch cannot write it as ONNX: {_reason(error)}") from None
     try:
-        return import_proto(proto, settled)
+        imported = import_proto(proto, settled)
     except UnsupportedError as error:
         raise UnsupportedError(f"{name}: {error}", error.missing) from None
     except FormatError as error:
         raise FormatError(f"{name}: {error}") from None
+    for graph in imported.model.graphs:
+        name_by_weights(graph)
+    return imported
 
 
 def _output_names(program: Any) -> list[str] | None:
