@@ -260,7 +260,7 @@ def _fitted(task: Task, records: Records, options: FitOptions, config: Config) -
         options.levels_only or options.spared_format != FLOAT,
     )
     if options.target_size is not None:
-        return for_size(measure(), options.target_size)
+        return for_size(measure(target_size=options.target_size), options.target_size)
     if options.target_drop is not None:
         return for_drop(measure(task.labels, task.metric), options.target_drop)
     method, unroll = OutputAware(options.seed), options.unroll_lstms

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from itertools import product
@@ -14,7 +15,9 @@ from luciole import quantizing
 from luciole.exporters import to_bytes
 from luciole.ir import Array, Model
 from luciole.ir.ops.conv_2d import Conv2D
+from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.transpose_conv import TransposeConv
+from luciole.ir.value import element_count
 from luciole.lquantizer import QuantizeError
 from luciole.lquantizer.assignment.config import Choice, Config
 from luciole.lquantizer.judging.judge import Judge
@@ -176,6 +179,30 @@ def test_a_target_size_refuses_what_cannot_be_reached(flat: Widths) -> None:
         QuantizeError, match="no allocation fits into 100 bytes: the smallest takes"
     ):
         for_size(flat, 100)
+
+
+def test_quantize_refuses_a_size_below_that_of_the_weights_before_it_measures() -> None:
+    def track(what: str, total: int) -> Callable[[int], None]:
+        pytest.fail(f"{what} has begun")
+
+    layers = [op for op in network().graph.ops if isinstance(op, FullyConnected)]
+    least = sum(element_count(op.weights.dims) for op in layers) // 8
+    sentence = f"target_size is {{}} bytes: the weights alone take at least {least}"
+    for target in (10, least - 1):
+        with pytest.raises(QuantizeError, match=sentence.format(target)):
+            luciole.quantize(network(), X, target_size=target, track=track)
+
+
+def test_weights_that_layers_share_count_once() -> None:
+    b = Builder()
+    x, shared = b.graph.add_input("x", (1, 8)), b.weights(8, 8)
+    for _ in range(2):
+        x = b.add(FullyConnected(x, shared))
+    b.graph.outputs = [x]
+    space = Space.of(b.graph, ("int:w2a8", "float"))
+    space.check_size(b.graph, "max_size", 16)
+    with pytest.raises(QuantizeError, match=r"max_size is 15 bytes: the weights .* at least 16"):
+        space.check_size(b.graph, "max_size", 15)
 
 
 def test_a_layer_that_a_config_skips_stays_float(monkeypatch: pytest.MonkeyPatch) -> None:

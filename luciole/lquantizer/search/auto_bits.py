@@ -73,11 +73,12 @@ class Widths:
         levels_only: bool = False,
         labels: Array | None = None,
         metric: Metric | None = None,
+        target_size: int | None = None,
     ) -> Widths:
         """Measure each layer alone; some of the records judge, which none is learned from.
 
         Raises QuantizeError for a network that is quantized already, where there are too few
-        records, and nothing to quantize.
+        records, nothing to quantize, and for a ``target_size`` that no file keeps to.
         """
         work = real_network(model)
         check_records(work.graph, records)
@@ -85,6 +86,7 @@ class Widths:
         if unroll and unroll_unidirseqlstm(work.graph):
             remove_dead(work.graph)
         space = _space(work, config, levels_only)
+        space.check_size(work.graph, "target_size", target_size)
         bench = Bench(work, split.learned, split.judges, size, seed=seed, metric=metric)
         tasks = list(tasks_of(space))
         step, alone = (track or untracked)("measuring layers", len(tasks)), []

@@ -59,14 +59,15 @@ def search_network(
 
     ``read`` and ``write`` turn files' bytes into models and back; ``labels`` or a ``metric`` judge
     whole networks where they are given. Raises QuantizeError for a network that is quantized
-    already, data and metrics that cannot be used, a folder with another search, and when nothing
-    can be evaluated.
+    already, data and metrics that cannot be used, a folder with another search, a ``max_size`` that
+    no file keeps to, and when nothing can be evaluated.
     """
     model = real_network(model)
     space = Space.of(model.graph, options.options, options.tied, options.fixed)
     devices = Devices.of(options.read_devices, model.graph)
     costs = devices.floats(model.graph)
     space = devices.allowed(space, say)
+    space.check_size(model.graph, "max_size", options.max_size)
     parted = split(model, records, options, labels)
     fitted, judges = evenly(parted.learned, options.calibration), parted.judges
     unit = _unit(model, judges, metric, options)

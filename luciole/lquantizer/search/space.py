@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from luciole.ir import Graph, Op, TensorType
+from luciole.ir import Graph, Op, TensorType, Value
 from luciole.ir.analysis.weights import has_weights, weight_constant
 from luciole.ir.names import short_names
+from luciole.ir.value import element_count
 from luciole.lquantizer.assignment.config import Config
 from luciole.lquantizer.assignment.layer_format import Integers, Levels, option_format, parse
 from luciole.lquantizer.assignment.schemes import FLOAT, SCHEMES
@@ -107,6 +108,27 @@ class Space:
         """Return each layer's option, by its name."""
         pairs = zip(self.genes, candidate, strict=True)
         return {name: option for gene, option in pairs for name in gene.layers}
+
+    def check_size(self, graph: Graph, name: str, size: int | None) -> None:
+        """Refuse a ``size`` in bytes, of this name, that no file keeps to, as its weights alone
+        take more. Raises QuantizeError.
+        """
+        least = self._least_bytes(graph)
+        if size is not None and size < least:
+            raise QuantizeError(f"{name} is {size} bytes: the weights alone take at least {least}")
+
+    def _least_bytes(self, graph: Graph) -> int:
+        """Bound the bytes of all layers' weights from below, by their options of the fewest bits;
+        weights that layers share count once.
+        """
+        options = {name: gene.options for gene in self.genes for name in gene.layers}
+        bits: dict[Value, int] = {}
+        for op in graph.ops:
+            weights = weight_constant(op) if op.name in options else None
+            if weights is not None:
+                each = min(parse(option).weights for option in options[op.name])
+                bits[weights] = min(each, bits.get(weights, each))
+        return sum(each * element_count(weights.dims) for weights, each in bits.items()) // 8
 
     def learned(self, candidate: Candidate) -> list[str]:
         """List the layers that get learned levels, one of each group that shares weights."""

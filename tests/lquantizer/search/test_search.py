@@ -168,6 +168,12 @@ def test_bounds_are_kept(tmp_path: Path) -> None:
     assert all(file.found.bytes <= 5000 for file in wider.front)
 
 
+def test_search_refuses_a_size_below_that_of_the_weights(tmp_path: Path) -> None:
+    with pytest.raises(QuantizeError, match="max_size is 10 bytes: the weights alone take at"):
+        searched(tmp_path, max_size=10)
+    assert not (tmp_path / "search.db").exists(), "nothing was evaluated"
+
+
 def test_of_a_front_the_files_are_kept_that_dominate_most(tmp_path: Path) -> None:
     """Layers cost bytes and losses that add up, and large files hardly lose less."""
     genes = tuple(
