@@ -305,3 +305,25 @@ def test_grey_images_and_pools_before_dense_layers_stay_integers(of: Any, tmp_pa
     assert far < CLOSE
     layers = ["CONV_2D", "MAX_POOL_2D", "TRANSPOSE", "RESHAPE", "FULLY_CONNECTED"]
     assert kinds(imported) == ["QUANTIZE", "RESHAPE", *layers, "DEQUANTIZE"]
+
+
+@pytest.mark.parametrize("of", [quantization.QuantType.QInt16, quantization.QuantType.QUInt16])
+@pytest.mark.parametrize("domain", ["", "com.microsoft"])
+def test_tensors_of_16_bits_are_the_numbers_of_their_codes(
+    of: Any, domain: str, tmp_path: Path
+) -> None:
+    """TFLite has no uint16 between layers: rounding is spelled out, and nothing is lost."""
+    source, made = tmp_path / "float.onnx", tmp_path / "static.onnx"
+    onnx.save(images(8, 8), source)
+    quantization.quantize_static(
+        source,
+        made,
+        Drawn(1, 3, 8, 8),
+        activation_type=of,
+        weight_type=quantization.QuantType.QInt16,
+        extra_options={"UseQDQContribOps": bool(domain)},
+    )
+    model = onnx.load(made)
+    assert domain in {node.domain for node in model.graph.node if "Quantize" in node.op_type}
+    far, _ = apart(model)
+    assert far < 1e-4
