@@ -8,14 +8,17 @@ from contextlib import contextmanager
 from luciole.ir.errors import ShapeError
 from luciole.ir.graph import Graph
 from luciole.ir.op import Op
+from luciole.ir.stored import unstorable
 from luciole.ir.value import UNRANKED, Shape, Value
 
 
 def infer_op(op: Op, *, declared: bool) -> bool:
     """Infer one operator's shapes; ``declared`` lets known extents of the file stand where the rule
-    knows none. Raises ShapeError, naming the operator, when operands do not fit together, and for
-    another number of results.
+    knows none. Raises ShapeError, naming the operator, when operands do not fit together, for
+    another number of results, and for attributes that are of another type.
     """
+    for sentence in unstorable(op):
+        raise ShapeError(f"{op}: {sentence}")
     before, shapes = [value.shape for value in op.results], op.result_shapes()
     if len(shapes) != len(before):
         raise ShapeError(f"{op}: {len(shapes)} results are computed, it has {len(before)}")

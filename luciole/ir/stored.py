@@ -11,7 +11,7 @@ import numpy as np
 
 from luciole.ir.fields import Field
 from luciole.ir.op import Op
-from luciole.schema.numbers import numbers_of
+from luciole.schema import tables
 from luciole.schema.printable import printable, shorten
 from luciole.schema.table import SCALARS, TABLES
 from luciole.schema.table import Field as Column
@@ -29,11 +29,10 @@ class _Kind(NamedTuple):
 
 def unstorable(op: Op) -> Iterator[str]:
     """List, in a sentence each, the attributes whose values a file cannot hold."""
-    attributes = op.attributes()
+    held = vars(op)  # without those that have their class's defaults
     for name, kind in _kinds(type(op)).items():
-        value = attributes[name]
-        if not kind.holds(value):
-            shown = shorten(printable(repr(value)), _MOST_QUOTED)
+        if name in held and not kind.holds(held[name]):
+            shown = shorten(printable(repr(held[name])), _MOST_QUOTED)
             yield f"{name} is {shown}, {kind.words} is needed"
 
 
@@ -50,7 +49,13 @@ def _kinds(cls: type[Op]) -> dict[str, _Kind]:
 def _declared(cls: type[Op]) -> dict[str, _Kind]:
     columns = {} if cls.options is None else {f.name: f for f in TABLES[cls.options].fields}
     fields = [field for field in cls.attr_fields() if not field.is_graph]
-    return {f.name: _kind(cls, f, columns.get(f.schema_name)) for f in fields}
+    own = {f.name: _kind(cls, f, columns.get(f.schema_name)) for f in fields}
+    return own | {f.name: _of_column(f) for f in _TABLES if f.name in _OF_ALL}
+
+
+_TABLES = (*tables.OperatorCode.fields, *tables.Operator.fields)
+_OF_ALL = ("version", "mutating_variable_inputs", "debug_metadata_index")
+"""Columns that each operator has an attribute for."""
 
 
 def _kind(cls: type[Op], field: Field, column: Column | None) -> _Kind:
@@ -61,6 +66,10 @@ def _kind(cls: type[Op], field: Field, column: Column | None) -> _Kind:
         return _member(type(field.default))
     if column is None:
         return _number(_CUSTOM.get(type(field.default), "int" if cls.packed else "long"))
+    return _of_column(column)
+
+
+def _of_column(column: Column) -> _Kind:
     if column.kind == "string":
         return _Kind("a text", lambda value: value is None or isinstance(value, str))
     number = _number(column.of)
@@ -72,12 +81,8 @@ _CUSTOM = {bool: "bool", float: "double"}
 
 
 def _member(enum: type[IntEnum]) -> _Kind:
-    numbers = numbers_of(enum)
-
-    def holds(value: Any) -> bool:
-        return type(value) is enum or (_is_whole(value) and int(value) in numbers)
-
-    return _Kind(f"a member of {enum.__name__}", holds)
+    """Describe the members of an enumeration; kernels ask them for their names."""
+    return _Kind(f"a member of {enum.__name__}", lambda value: isinstance(value, enum))
 
 
 def _number(of: str) -> _Kind:
@@ -97,10 +102,6 @@ def _number(of: str) -> _Kind:
 
 _WHOLE = (int, np.integer)
 _FLAGS = (*_WHOLE, np.bool_)
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, _WHOLE) and not isinstance(value, bool)
 
 
 def _is_real(limit: float, value: Any) -> bool:

@@ -166,6 +166,10 @@ def _all_operators(graph: Graph, path: str) -> Iterator[Finding]:
     doubtful: set[Value] = set()
     for index, op in enumerate(graph.ops):
         here = f"{path}.operators[{index}]"
+        unheld = [Finding(Severity.ERROR, "ATTRIBUTE", here, f"{op}: {s}") for s in unstorable(op)]
+        if unheld:  # no rule speaks of them
+            yield from unheld
+            continue
         if isinstance(op, UnknownOp):
             infer_op(op, declared=True)
             yield from _unknown(op, here)
@@ -203,13 +207,10 @@ def _known(op: Op, path: str, doubtful: bool) -> Iterator[Finding]:
         sentence = f"{op}: operand {missing[0]!r} is missing"
         yield Finding(Severity.ERROR, "OPERANDS", path, sentence)
         return
-    unheld = list(unstorable(op))  # no rule speaks of them
-    for sentence in unheld or op.broken_rules():
+    for sentence in op.broken_rules():
         yield Finding(Severity.ERROR, "ATTRIBUTE", path, f"{op}: {sentence}")
     for sentence in wrong_operand_types(op):
         yield Finding(Severity.ERROR, "OPERAND_TYPE", path, sentence)
-    if unheld:
-        return
     yield from check_moved(op, path)
     if not op.variadic_results and len(op.results) != len(op.result_names):
         sentence = f"{op}: {len(op.results)} results, {len(op.result_names)} are declared"
