@@ -412,3 +412,17 @@ def test_a_bias_beside_weights_next_to_nothing_stays_within_32_bits(granularity:
     assert not declined(interpreter.plan)
     (found,) = interpreter.run({"x": random(3, 1, 4, 4, 3)}).values()
     assert np.abs(found[..., 5] + 0.7).max() < 0.03
+
+
+@pytest.mark.parametrize("scheme", ["int8", "int16x8"])
+def test_steps_that_share_weights_share_their_biases(scheme: str) -> None:
+    """As those of an unrolled LSTM, whose states lie on one grid."""
+    b = Builder()
+    x = b.graph.add_input("x", (1, 16))
+    weights, bias = b.weights(16, 16), b.constant(random(2, 16))
+    first = b.add(Tanh(b.add(FullyConnected(x, weights, bias))))
+    second = b.add(Tanh(b.add(FullyConnected(first, weights, bias))))
+    b.graph.outputs = [b.add(FullyConnected(second, weights, bias))]
+    made = quantized(b.model, scheme=scheme)
+    steps = [op for op in made.graph.ops if isinstance(op, FullyConnected)][1:]
+    assert steps[0].bias is steps[1].bias

@@ -16,6 +16,7 @@ from luciole.ir.blockwise import set_blocks
 from luciole.ir.dtypes import array_type
 from luciole.ir.ops.quantize import Dequantize, Quantize, version_of_dequantize
 from luciole.ir.passes.cleaning.remove_dead import remove_dead
+from luciole.ir.passes.cleaning.remove_duplicate_const import remove_duplicate_const
 from luciole.ir.passes.fuse_quantization import fuse_quantization, integers_behind
 from luciole.ir.quantization import Affine
 from luciole.ir.value import Use
@@ -195,9 +196,11 @@ def stored_bytes(op: Op) -> int:
 
 
 def to_integers(graph: Graph, chosen: Container[Op]) -> None:
-    """Fuse the rounding around chosen operators into them, so that they compute with integers, and
-    drop operators that nothing uses any more.
+    """Fuse the rounding around chosen operators into them, so that they compute with integers, drop
+    operators that nothing uses any more, and let constants be one that became equal: steps of an
+    unrolled LSTM have the same biases.
     """
     encode_layers(graph, chosen)
     fuse_quantization(graph, lambda op: (isinstance(op, Quantize) or op in chosen) and runs(op))
     remove_dead(graph)
+    remove_duplicate_const(graph)
