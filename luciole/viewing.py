@@ -21,7 +21,6 @@ from luciole.drawing.svg import svg
 from luciole.files import write_file
 from luciole.importers import as_model, load_with_findings
 from luciole.importers.files import read
-from luciole.importers.reader import reader_of
 from luciole.interpreter.compare import compare, second_inputs
 from luciole.interpreter.finite import check_finite
 from luciole.interpreter.records import Data, Records, check_records, records_of
@@ -144,10 +143,9 @@ def _subject(source: Path_ | Model | Result, place: int) -> Subject:
         return Subject(source, "model" if place == 0 else "other", findings=findings_of(source))
     expect(source, (str, os.PathLike), "a model or its path")
     path = Path(source)
-    model, findings, dialect = read(path)
+    model, findings, dialect, nodes = read(path)
     if not model.graphs:
         raise LucioleError(f"{path.name}: {refusal(findings)}")
-    nodes = reader_of(path).nodes(path)
     return Subject(model, path.name, dialect.name, _size(path), findings, nodes=nodes)
 
 

@@ -23,7 +23,6 @@ from luciole.schema.printable import listed
 if TYPE_CHECKING:
     from luciole.importers.extents import Settled
     from luciole.importers.imported import Imported
-    from luciole.ir.analysis.origins import SourceNode
 
 STANDARD_INPUT = "standard input"
 
@@ -120,12 +119,6 @@ class ModelReader(ABC):
         does.
         """
         return with_inputs(self.read_bytes(data), settled)
-
-    def nodes(self, source: Path | bytes) -> list[SourceNode]:
-        """List the nodes of the main graph of a file that was read, or of its bytes; none of kinds
-        whose operators are taken over one by one.
-        """
-        return []
 
 
 def with_inputs(imported: Imported, settled: Settled) -> Imported:

@@ -177,6 +177,11 @@ def _own_parts(name: str, parts: Sequence[str]) -> Iterator[str]:
     return (p for product in _PRODUCTS for p in parts if f"/{p}/{product}" in anchored)
 
 
+def parts_of(name: str) -> list[str]:
+    """Split a name at its separators."""
+    return _PARTS.split(name)
+
+
 def layer_first(name: str) -> str:
     """Put the part of a name that belongs to a layer's product or bias in front of those of the
     operators that were fused with it.

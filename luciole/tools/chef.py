@@ -87,7 +87,7 @@ def _cook(arguments: argparse.Namespace) -> int:
     if arguments.seed < 0:
         raise UsageError(f"--seed takes a number from 0 on, found {arguments.seed}")
     check_output(arguments.output)
-    model, findings, _ = _recipe(arguments)
+    model, findings, *_ = _recipe(arguments)
     size = save(model, arguments.output, check=False)
     kinds = Counter(op.kind for graph in model.graphs for op in graph.ops)
     faults = _faults(findings)

@@ -82,7 +82,7 @@ def _run(arguments: argparse.Namespace) -> int:
 def _everything(imported: Imported, arguments: argparse.Namespace) -> None:
     from luciole.ir.text import listing
 
-    model, findings, dialect = imported
+    model, findings, dialect, _ = imported
     if arguments.json:
         console.print_json(listing.describe(model, arguments.model, dialect, findings))
         return

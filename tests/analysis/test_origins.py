@@ -21,7 +21,8 @@ GOLDEN = Path(__file__).parent.parent / "golden" / "onnx"
 @pytest.mark.parametrize("name", ["mobilenet_v2_block", "unet", "transformer"])
 def test_all_nodes_of_a_file_are_behind_operators_that_their_values_lead_to(name: str) -> None:
     path = GOLDEN / f"{name}.onnx"
-    graph, nodes = read(path).model.graph, reader_of(path).nodes(path)
+    imported = read(path)
+    graph, nodes = imported.model.graph, imported.nodes
     proto = onnx.load(path).graph
     assert [node.kind for node in nodes] == [node.op_type for node in proto.node]
     behind = origins(graph, nodes)
@@ -37,7 +38,8 @@ def test_all_nodes_of_a_file_are_behind_operators_that_their_values_lead_to(name
 
 def test_a_convolution_has_its_normalization_and_its_activation_behind_it() -> None:
     path = GOLDEN / "cnn.onnx"
-    graph, nodes = read(path).model.graph, reader_of(path).nodes(path.read_bytes())
+    imported = reader_of(path).read_bytes(path.read_bytes())
+    graph, nodes = imported.model.graph, imported.nodes
     behind = origins(graph, nodes)
     kinds = [[nodes[n].kind for n in behind[op]] for op in graph.ops if op.kind == "CONV_2D"]
     assert kinds
@@ -66,4 +68,4 @@ def test_no_operator_lists_nodes_without_end() -> None:
 def test_files_whose_operators_are_taken_over_have_no_nodes(tmp_path: Path) -> None:
     path = tmp_path / "m.circle"
     luciole.save(network(), path)
-    assert reader_of(path).nodes(path) == []
+    assert not read(path).nodes

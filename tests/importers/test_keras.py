@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 import luciole
-from luciole.importers.keras.convert import from_keras
+from luciole.importers.keras.convert import from_keras, from_live
 from luciole.ir import Array, LucioleError
+from luciole.ir.analysis.origins import origins
 from luciole.ir.analysis.weights import has_weights
 from luciole.ir.errors import FormatError
 from luciole.ir.names import short_names
@@ -155,6 +156,22 @@ def test_fused_activations_leave_layers_their_names(keras: Any) -> None:
     named = [op.name for op in graph.ops if has_weights(op)]
     assert [name.split("/")[0] for name in named] == ["stem", "deep", "hidden", "head"]
     assert list(short_names(named).values()) == ["stem", "deep", "hidden", "head"]
+
+
+def test_operators_come_from_layers(keras: Any) -> None:
+    """Also from those of a model within the model, and from those that leave no operator."""
+    layers = keras.layers
+    inner = keras.Sequential([layers.Dense(4, name="hidden"), layers.Dropout(0.1)], name="inner")
+    x = keras.Input((6, 2))
+    y = layers.ReLU(name="relu")(layers.BatchNormalization(name="norm")(inner(x)))
+    imported = from_live(keras.Model(x, layers.Dense(2, name="head")(y)), batch=1)
+    nodes, behind = imported.nodes, origins(imported.model.graph, imported.nodes)
+    names = ["hidden", "dropout", "norm", "relu", "head"]
+    assert [node.name.partition("_")[0] for node in nodes] == names
+    assert nodes[0].kind == "Dense"
+    assert set().union(*behind.values()) == set(range(len(nodes)))
+    op = next(op for op in imported.model.graph.ops if "hidden" in op.name and has_weights(op))
+    assert {0} <= set(behind[op]) <= {0, 1, 2, 3}
 
 
 def test_the_output_of_layers_in_a_row_is_called_after_the_last(

@@ -14,7 +14,10 @@ import numpy as np
 import pytest
 
 import luciole
+from luciole.importers.reader import Example
+from luciole.importers.torch.convert import from_live
 from luciole.ir import Array, LucioleError
+from luciole.ir.analysis.origins import origins
 from luciole.ir.analysis.weights import has_weights
 from luciole.ir.errors import FormatError
 from luciole.schema.enums import BuiltinOperator
@@ -98,6 +101,13 @@ def test_fused_activations_leave_layers_the_names_of_their_modules(torch: Any) -
     graph = luciole.load(network, torch.zeros(1, 3, 6, 6)).graph
     names = [op.name for op in graph.ops if has_weights(op)]
     assert names == ["0", "3/0", "6"], "the last one is the output of the network"
+    imported = from_live(network, Example(torch.zeros(1, 3, 6, 6)))
+    nodes, behind = imported.nodes, origins(imported.model.graph, imported.nodes)
+    came = {op.name: [nodes[n].name for n in numbers] for op, numbers in behind.items()}
+    assert came["0"] == ["1", "2"], "torch folds the normalization, whose name it keeps"
+    assert came["3/0"][0] == "3/0"
+    assert came["6"][-2:] == ["5", "6"]
+    assert set().union(*behind.values()) == set(range(len(nodes)))
 
 
 def test_named_extents_stay_open(torch: Any, module: Any) -> None:

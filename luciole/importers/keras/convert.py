@@ -19,6 +19,7 @@ from luciole.importers.circle.model import from_bytes
 from luciole.importers.computing import computing
 from luciole.importers.imported import Imported
 from luciole.importers.keras.names import name_as_keras, name_by_signature
+from luciole.importers.keras.nodes import layer_nodes
 from luciole.importers.keras.order import order_as_keras
 from luciole.importers.keras.programs import refuse_programs
 from luciole.importers.reader import file_bytes
@@ -112,7 +113,7 @@ def from_live(keras_model: Any, batch: int | None = None) -> Imported:
 
 def _converted(framework: ModuleType, keras_model: Any, batch: int | None) -> Imported:
     if batch is not None:
-        return Imported(_with_batch(framework, keras_model, batch), [])
+        return _from_layers(_with_batch(framework, keras_model, batch), keras_model)
     if _collects_open_steps(framework, keras_model):
         with suppress(Exception):  # the open batch size says why
             return _for_one(framework, keras_model)
@@ -136,12 +137,17 @@ def _is_open(keras_model: Any) -> bool:
 def _for_any(framework: ModuleType, keras_model: Any) -> Imported:
     """Convert a model for the batches that its inputs take."""
     converter = framework.lite.TFLiteConverter.from_keras_model(keras_model)
-    return Imported(_ordered(converter, keras_model), [])
+    return _from_layers(_ordered(converter, keras_model), keras_model)
 
 
 def _for_one(framework: ModuleType, keras_model: Any) -> Imported:
     """Convert a model for a batch of 1, and say so."""
-    return Imported(_with_batch(framework, keras_model, 1), [_FIXED])
+    return _from_layers(_with_batch(framework, keras_model, 1), keras_model, _FIXED)
+
+
+def _from_layers(model: Model, keras_model: Any, *findings: Finding) -> Imported:
+    """Put a model beside the Keras layers that its operators came from."""
+    return Imported(model, [*findings], nodes=layer_nodes(model.graph, keras_model))
 
 
 def _collects_open_steps(framework: ModuleType, keras_model: Any) -> bool:

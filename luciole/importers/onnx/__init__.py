@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from luciole.importers.reader import ModelReader, file_bytes
+from luciole.importers.reader import ModelReader
 
 if TYPE_CHECKING:
     from luciole.importers.extents import Settled
     from luciole.importers.imported import Imported
-    from luciole.ir.analysis.origins import SourceNode
 
 _VARINT, _BYTES = 0, 2
 _FIELDS = {1: _VARINT, 5: _VARINT} | dict.fromkeys((2, 3, 4, 6, 7, 8, 14, 20, 25, 26), _BYTES)
@@ -55,12 +54,6 @@ class OnnxReader(ModelReader):
         from luciole.importers.onnx import model
 
         return model.from_bytes(data, settled)
-
-    def nodes(self, source: Path | bytes) -> list[SourceNode]:
-        """List the nodes of the main graph, by the names that values of theirs get."""
-        from luciole.importers.onnx import model
-
-        return model.nodes_of(source if isinstance(source, bytes) else file_bytes(source))
 
 
 def _fields(start: bytes) -> Iterator[bool]:

@@ -70,8 +70,8 @@ def from_bytes(data: bytes, settled: Settled | None = None) -> Imported:
     return _imported(_parsed(data), None, len(data), settled=settled)
 
 
-def nodes_of(data: bytes) -> list[SourceNode]:
-    """List the nodes of a file's main graph, their tensors by the names that values get."""
+def _sources(graph: GraphProto) -> list[SourceNode]:
+    """List the nodes of a graph, their tensors by the names that values get."""
     return [
         SourceNode(
             printable(node.op_type),
@@ -79,7 +79,7 @@ def nodes_of(data: bytes) -> list[SourceNode]:
             tuple(plain(name) for name in node.input if name),
             tuple(plain(name) for name in node.output if name),
         )
-        for node in _parsed(data).graph.node
+        for node in graph.node
     ]
 
 
@@ -129,7 +129,7 @@ def _imported(
     try:
         with budget.counted:
             model = _model(nodes, proto, constants or {})
-            return Imported(model, verify(model))
+            return Imported(model, verify(model), nodes=_sources(proto.graph))
     except (RefusedError, MemoryError) as error:
         raise UnsupportedError(f"it cannot be imported: {error}") from None
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from luciole.ir import Graph, Op
+from luciole.ir.analysis.origins import SourceNode
 from luciole.ir.analysis.weights import has_weights, weight_constant
 from luciole.ir.errors import SLIPS
 
@@ -30,6 +31,8 @@ def name_by_modules(graph: GraphProto, kept: int) -> None:
             names |= {output: f"{scope}/{output}" for output in node.output if output}
             last[scope] = node.output[0]
     names |= {output: scope for scope, output in last.items()}
+    for node in graph.node:
+        node.name = next((names[output] for output in node.output if output in names), node.name)
     for info in graph.output[len(graph.output) - kept :]:
         names.pop(info.name, None)
     taken = {value.name for value in (*graph.input, *graph.output, *graph.initializer)}
@@ -49,6 +52,20 @@ def name_by_weights(graph: Graph) -> dict[str, str]:
         if module and layers[module] == 1 and module not in taken and not op.output.is_output:
             names[op.output.name] = op.output.name = module
     return names
+
+
+def renamed(nodes: Sequence[SourceNode], names: Mapping[str, str]) -> list[SourceNode]:
+    """Write nodes with the names that their results got. A result that had one of these names has
+    the old one in exchange.
+    """
+    made = {name for node in nodes for name in node.outputs}
+    names = {old: new for old, new in names.items() if old in made}
+    changed = {**{new: old for old, new in names.items()}, **names}
+
+    def side(tensors: Sequence[str]) -> tuple[str, ...]:
+        return tuple(changed.get(name, name) for name in tensors)
+
+    return [node._replace(inputs=side(node.inputs), outputs=side(node.outputs)) for node in nodes]
 
 
 def _module(op: Op) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from luciole.importers.onnx.model import import_proto
-from luciole.importers.onnx.modules import name_by_modules, name_by_weights
+from luciole.importers.onnx.modules import name_by_modules, name_by_weights, renamed
 from luciole.importers.reader import Example
 from luciole.importers.silence import quiet, silent
 from luciole.importers.torch.programs import checked
@@ -149,9 +149,8 @@ def _converted(
         raise UnsupportedError(f"{name}: {error}", error.missing) from None
     except FormatError as error:
         raise FormatError(f"{name}: {error}") from None
-    for graph in imported.model.graphs:
-        name_by_weights(graph)
-    return imported
+    names = name_by_weights(imported.model.graph)
+    return imported._replace(nodes=renamed(imported.nodes, names))
 
 
 def _output_names(program: Any) -> list[str] | None:

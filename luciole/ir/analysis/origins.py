@@ -43,11 +43,13 @@ def origins(graph: Graph, nodes: Sequence[SourceNode]) -> dict[Op, list[int]]:
 
 def _arranges(op: Op, name: str, nodes: Sequence[SourceNode], makers: Mapping[str, int]) -> bool:
     """Return whether an operator has the name of a node's result, but only turns or pads what the
-    operator reads that computes it: the node is behind both.
+    operator reads that computes it under another name: the node is behind both.
     """
     if not isinstance(op, Cast | Pad | Reshape | Transpose) or name not in makers:
         return False
-    return nodes[makers[name]].kind.lower() not in op.kind.lower()
+    node = nodes[makers[name]]
+    reads_its = any(read in node.outputs for read in _names(filter(None, op.operands)))
+    return not reads_its and node.kind.lower() not in op.kind.lower()
 
 
 def _behind(

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from luciole.importers import files
 from luciole.importers.imported import Imported
-from luciole.importers.reader import STANDARD_INPUT, named, reader_of, reader_of_bytes
-from luciole.ir.analysis.origins import SourceNode
+from luciole.importers.reader import STANDARD_INPUT, named, reader_of_bytes
 from luciole.ir.findings import Finding, refusal
 from luciole.tools.common import console
 from luciole.tools.common.command import FAILED, FINE
@@ -25,13 +24,6 @@ def read_model(path: str) -> Imported:
     reader = reader_of_bytes(data)
     with named(Path(STANDARD_INPUT)):
         return reader.read_bytes(data)
-
-
-def nodes_of(path: str) -> list[SourceNode]:
-    """List the nodes of a file that was read, where its operators were made of such; none of
-    standard input, which can be read once.
-    """
-    return [] if path == "-" else reader_of(Path(path)).nodes(Path(path))
 
 
 def judged(path: str, findings: Sequence[Finding]) -> int:

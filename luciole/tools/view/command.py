@@ -273,14 +273,14 @@ def _subject(path: str) -> Subject:
     """Return a model, also where ``verify`` would refuse it: looking is how people find out why."""
     from luciole.drawing.document import Subject
     from luciole.ir.findings import refusal
-    from luciole.tools.common.reading import nodes_of, read_model
+    from luciole.tools.common.reading import read_model
 
-    model, findings, dialect = read_model(path)
+    model, findings, dialect, nodes = read_model(path)
     name = os.path.basename(path)
     if not model.graphs:
         raise LucioleError(f"{name}: {refusal(findings)}")
     size = os.path.getsize(path) if os.path.isfile(path) else None
-    return Subject(model, name, dialect.name, size, findings, nodes=nodes_of(path))
+    return Subject(model, name, dialect.name, size, findings, nodes=nodes)
 
 
 def _figures(

@@ -74,10 +74,9 @@ def opened_subject(name: str, data: bytes) -> Subject:
     path = Path(one_line(Path(name).name or "file", 200))
     reader = reader_of_bytes(data, path.name)
     with named(path):
-        model, findings, dialect = reader.read_bytes(data)
+        model, findings, dialect, nodes = reader.read_bytes(data)
     if not model.graphs:
         raise LucioleError(f"{path.name}: {refusal(findings)}")
-    nodes = reader.nodes(data)
     return Subject(model, path.name, dialect.name, len(data), findings, nodes=nodes)
 
 
