@@ -8,9 +8,9 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from luciole.exporters.files import check_target, inexact, save, to_bytes
+    from luciole.exporters.files import check_target, inexact, refused, save, to_bytes
 
-__all__ = ["check_target", "inexact", "save", "to_bytes"]
+__all__ = ["check_target", "inexact", "refused", "save", "to_bytes"]
 
 
 def __getattr__(name: str) -> object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import struct
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from luciole.exporters.writer import DEFAULT, ModelWriter, writer_of
@@ -86,8 +86,18 @@ def inexact(model: Model, path: str | os.PathLike[str], *, exact: bool = True) -
     """List the kinds of operators on integers, each with the name of one, whose codes a file that
     ``save`` writes with these settings may give a step apart from TFLite's kernels.
     """
+    return _by_kind(_writer(Path(path), None, exact).inexact(model))
+
+
+def refused(model: Model, path: str | os.PathLike[str]) -> list[str]:
+    """List the kinds of operators, each with the name of one, which the runtime that a file is for
+    does not run with their element types; ours does.
+    """
+    return _by_kind(writer_of(Path(path)).refused(model))
+
+
+def _by_kind(ops: Sequence[Op]) -> list[str]:
     first: dict[str, Op] = {}
-    ops = _writer(Path(path), None, exact).inexact(model)
     for op in ops:
         first.setdefault(op.kind, op)
     counts = Counter(op.kind for op in ops)

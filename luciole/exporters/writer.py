@@ -59,6 +59,10 @@ class ModelWriter(ABC):
         """List the operators on integers whose results the file does not give exactly."""
         return []
 
+    def refused(self, model: Model) -> list[Op]:
+        """List the operators that the format's own runtime refuses for their element types."""
+        return []
+
     @abstractmethod
     def parts(self, model: Model, use_buffer_offset: bool = False) -> Iterator[memoryview]:
         """Give a file's bytes in parts. Raises UnsupportedError for operators that the format has

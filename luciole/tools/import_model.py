@@ -83,7 +83,7 @@ def _add_onnx_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from luciole.exporters import inexact
+    from luciole.exporters import inexact, refused
     from luciole.importers.files import read
     from luciole.importers.reader import named
     from luciole.ir.passes.layout.put_channels_last import put_channels_last
@@ -107,6 +107,9 @@ def _run(arguments: argparse.Namespace) -> int:
     if listed:
         which = f"{', '.join(listed)}: no exact form"
         console.say(f"{arguments.output}: codes may be a step apart behind {which}")
+    beyond = refused(model, arguments.output)
+    if beyond:
+        console.say(f"{arguments.output}: LiteRT does not run INT64 in {', '.join(beyond)}")
     kinds = Counter(op.kind for graph in model.graphs for op in graph.ops)
     _print(arguments, len(content), kinds, proof)
     return code

@@ -10,11 +10,12 @@ import pytest
 
 import luciole
 from luciole.exporters import save, to_bytes
-from luciole.ir.ops.elementwise_binary import Pow
+from luciole.ir import Graph, Model, Op, TensorType
+from luciole.ir.ops.elementwise_binary import Div, FloorDiv, Pow
 from luciole.schema.reader import dialect_of
 from luciole.tools import dump
 from tests.networks import network, random
-from tests.support import data_path, one_op
+from tests.support import data_path, litert, one_op
 from tests.tools.running import call, spawn
 
 Capture = pytest.CaptureFixture[str]
@@ -167,3 +168,21 @@ def test_a_reader_that_goes_away_is_no_error(folder: Path) -> None:
         "print(p.wait(), p.stderr.read())\n"
     )
     assert spawn(program=["-c", script]).out in ("1 b''\n", "0 b''\n")
+
+
+@pytest.mark.parametrize("operator", [Div, FloorDiv, Pow])
+def test_import_names_what_litert_does_not_run(
+    capsys: Capture, folder: Path, operator: type[Op]
+) -> None:
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    ends = [graph.add_input(name, (3,), TensorType.INT64) for name in ("a", "b")]
+    graph.outputs = [graph.append(operator.from_operands(ends, {}), "y").output]
+    Path("long.circle").write_bytes(to_bytes(model))
+    assert not call(capsys, "import", "long.circle", "-o", "copy.circle").err
+    said = call(capsys, "import", "long.circle", "-o", "long.tflite").err
+    kind = graph.ops[0].kind
+    assert f"long.tflite: LiteRT does not run INT64 in {kind} 'y'" in said
+    ones = np.ones(3, np.int64)
+    with pytest.raises((RuntimeError, ValueError), match=r"INT64|only supports"):
+        litert(Path("long.tflite").read_bytes(), [ones, ones], "AUTO")
