@@ -24,6 +24,7 @@ from luciole.lquantizer.judging.judge import Judge
 from luciole.lquantizer.judging.metric import Metric
 from luciole.lquantizer.judging.records import MADE_UP, Judges
 from luciole.lquantizer.proof import Fidelity, OutputProof, Proof
+from luciole.lquantizer.proving.sameness import are_same_networks
 from luciole.lquantizer.proving.simulation import simulated
 from luciole.lquantizer.report import error_of
 
@@ -108,7 +109,7 @@ class _Trial:
         LucioleError where the file does not run.
         """
         file = self._judged(self._of_file(written), "")
-        simulated = None if simulation is None else self._fidelities(self._numbers(simulation))
+        simulated = None if simulation is None else self._of_simulation(simulation, written, file)
         elsewhere = dict(self._in_runtimes(written, runtimes))
         for place, name in enumerate(map(called, self._outputs)):
             others = {kind: fidelities[place] for kind, fidelities in elsewhere.items()}
@@ -116,6 +117,14 @@ class _Trial:
             output = OutputProof(name, file[place], beside, others)
             self.proof.outputs.append(output)
             self._enter_faults(output, _count_answers(self._references[place]), runtimes)
+
+    def _of_simulation(
+        self, simulation: Model, written: Model, file: list[Fidelity]
+    ) -> list[Fidelity]:
+        """Measure a simulation; one that the file holds as it is was measured with the file."""
+        if are_same_networks(simulation, written):
+            return file
+        return self._fidelities(self._numbers(simulation))
 
     def _enter_faults(
         self, output: OutputProof, answers: int, runtimes: Mapping[str, Runtime]

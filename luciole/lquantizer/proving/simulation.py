@@ -11,6 +11,7 @@ from luciole.ir.blockwise import blocks_of
 from luciole.ir.graph import all_ops
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTMLayer
+from luciole.ir.passes.cleaning.remove_dead import remove_dead
 from luciole.ir.quantization import is_affine
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.rewrite.integers import set_bias
@@ -41,6 +42,8 @@ def _with_stored_weights(model: Model, written: Model) -> Model:
         twin = stored.get(op.name)
         if twin is not None and type(twin) is type(op):
             _take_weights(op, twin)
+    for graph in made.graphs:
+        remove_dead(graph)
     return made
 
 
