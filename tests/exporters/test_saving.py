@@ -141,6 +141,10 @@ def test_save_refuses_an_operand_that_is_missing_and_a_tensor_of_another_graph()
 
 def test_save_refuses_numbers_that_a_file_has_no_room_for() -> None:
     model = network()
-    model.graph.ops[0].version = 2**40
+    model.graph.debug_metadata_index = 2**40
     with pytest.raises(FormatError, match=r"holds what no file can \(TypeError: bad number"):
+        to_bytes(model)
+    model = network()
+    model.graph.ops[0].version = 2**40
+    with pytest.raises(FormatError, match=r"'fc1': version is 1099511627776, a whole number from"):
         to_bytes(model)
