@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -17,12 +17,14 @@ from luciole.ir.calls import reachable
 from luciole.ir.graph import all_ops
 from luciole.ir.names import short_names
 from luciole.ir.shown import Shown
-from luciole.ir.text.common import one_line
+from luciole.ir.text.common import first_named, one_line
 from luciole.ir.text.table import aligned
 from luciole.lquantizer.proof import Proof, Verdict
 
 _LONGEST_NAME = 48
 """Characters of a name in a sentence: converters write names of hundreds."""
+_NAMED = 5
+"""Layers that a line names, at the most."""
 
 
 def shown(name: str) -> str:
@@ -53,7 +55,8 @@ class LayerReport:
 
     ``mse`` is the mean squared error, ``snr_db`` 10 log10(signal / error); ``weights_mse`` and
     ``input_mse`` are the errors of what was quantized. A layer that was left alone has a reason in
-    ``skipped`` and no figures.
+    ``skipped`` and no figures; one without learned levels that has another format in a network of
+    levels has it in ``spared``.
     """
 
     name: str
@@ -66,6 +69,7 @@ class LayerReport:
     bytes_before: int = 0
     bytes_after: int = 0
     skipped: str | None = None
+    spared: str | None = None
     way: str | None = None
     """The coding of the weights that was best on held-back records."""
     input_histogram: Histogram | None = None
@@ -79,6 +83,8 @@ class LayerReport:
     format: str = "float"
     """The format that it has in the file, as a word of ``assignment.layer_format``; empty where
     there is none."""
+    bytes_int8: int | None = None
+    """With learned levels: bytes that its weights, biases and scales would take in int:w8a8."""
 
 
 @dataclass
@@ -138,6 +144,7 @@ class Report(Shown):
         lines = [repr(self), *aligned(self.rows())]
         for reason, names in self.left_alone().items():
             lines.append(f"left alone: {', '.join(names)}: {reason}")
+        lines += self.beside_levels()
         lines += [f"warning: {text}" for text in self.warnings]
         return "\n".join([*lines, *(self.proof.lines() if self.proof else ())])
 
@@ -156,10 +163,30 @@ class Report(Shown):
 
     def left_alone(self) -> dict[str, list[str]]:
         """Group the layers that were left alone by the reason."""
+        return self._by_reason(lambda layer: layer.skipped)
+
+    def beside_levels(self) -> list[str]:
+        """Write a line for each reason why layers have no learned levels but another format, and
+        one of the layers that would be smaller without them.
+        """
+        spared = self._by_reason(lambda layer: layer.spared)
+        lines = [f"no levels: {first_named(n, _NAMED)}: {why}" for why, n in spared.items()]
+        larger = [
+            f"{shown(one.short or one.name)} ({one.bytes_int8:,} bytes, not {one.bytes_after:,})"
+            for one in self.layers
+            if one.bytes_int8 is not None and one.bytes_int8 < one.bytes_after
+        ]
+        if larger:
+            names = first_named(larger, _NAMED)
+            lines.append(f"smaller in int:w8a8, which a config can give: {names}")
+        return lines
+
+    def _by_reason(self, reason: Callable[[LayerReport], str | None]) -> dict[str, list[str]]:
         reasons: dict[str, list[str]] = {}
         for layer in self.layers:
-            if layer.skipped is not None:
-                reasons.setdefault(layer.skipped, []).append(one_line(layer.short or layer.name))
+            why = reason(layer)
+            if why is not None:
+                reasons.setdefault(why, []).append(shown(layer.short or layer.name))
         return reasons
 
 

@@ -28,9 +28,12 @@ from tests.lquantizer.networks import RELU, RELU6, classifier, conv, residual, t
 from tests.lquantizer.runs import IMAGES, VECTORS, error, seen
 from tests.networks import dense, random, value_named
 
-SPARED_FIRST = "the first convolution: all_layers or a config that names it quantizes it"
+SPARED_FIRST = (
+    "the first convolution: --all-layers (all_layers) or a config that names it gives it levels"
+)
 SPARED_DENSE = (
-    "a dense layer behind convolutions: all_layers or a config that names it quantizes it"
+    "a dense layer behind convolutions: --all-layers (all_layers) or a config that names it gives "
+    "it levels"
 )
 
 
@@ -226,8 +229,8 @@ def test_other_kinds_of_convolutions_are_left_alone() -> None:
     graph.outputs += [apart, grouped]
     report = luciole.quantize(model, IMAGES[:12], **SHORTLY).report
     assert {r.name: r.skipped for r in report.layers[-2:]} == {
-        "apart": "DEPTHWISE_CONV_2D has no learned form but for its weights: all_layers or a "
-        "config that names it quantizes it",
+        "apart": "DEPTHWISE_CONV_2D has no learned form but for its weights: --all-layers "
+        "(all_layers) or a config that names it gives it levels",
         "grouped": "it is a grouped convolution",
     }
 

@@ -154,8 +154,8 @@ def test_layers_of_called_graphs_and_products_of_matrices_are_listed() -> None:
     main.outputs = [product.output]
     report = quantize(model, {"x": random(2, 30, 20)}, encode_bits=3, spared="float").report
     assert report.left_alone() == {
-        "BATCH_MATMUL has no learned form but for its weights: all_layers or a config that names "
-        "it quantizes it": ["product"],
+        "BATCH_MATMUL has no learned form but for its weights: --all-layers (all_layers) or a "
+        "config that names it gives it levels": ["product"],
         "it is inside of graph 'body', which is called": ["inner"],
     }
     assert [layer.bytes_before for layer in report.layers[1:]] == [16 * 4 * 4, 16 * 16 * 4]

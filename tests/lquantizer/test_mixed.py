@@ -66,6 +66,25 @@ def test_one_config_mixes_learned_levels_integers_and_floats() -> None:
     assert np.abs(answers(result.model, x) - answers(model, x)).max() < 0.3
 
 
+def test_a_report_says_what_gives_levels_to_layers_without() -> None:
+    first = "no levels: t5: the first convolution: --all-layers (all_layers) or a config"
+    lines = str(mixed(images(), encode_bits=2).report).splitlines()
+    assert [line for line in lines if line.startswith(first)]
+    layers = of_everything().report.layers
+    assert all(layer.spared is None for layer in layers), "a config chose int8 for it"
+
+
+def test_a_report_says_which_layers_are_smaller_in_8_bits() -> None:
+    """Each tap of 3 channels takes a word of 32 bits for each bit of its weights."""
+    report = mixed(images(), encode_bits=2, all_layers=True).report
+    (line,) = [text for text in report.beside_levels() if text.startswith("smaller in int:w8a8")]
+    layer = next(layer for layer in report.layers if layer.name == "t5")
+    assert f": t5 ({layer.bytes_int8} bytes, not {layer.bytes_after:,})" in line
+    eight = mixed(images(), scheme="int8").report.layers[0]
+    assert layer.bytes_int8 is not None
+    assert eight.bytes_after < layer.bytes_int8 < layer.bytes_after
+
+
 def test_levels_and_integers_meet_where_conversions_stand() -> None:
     """Layers with learned levels take and give floats, integers begin right behind them."""
     graph = of_everything().model.graph

@@ -133,7 +133,7 @@ def test_a_rule_names_the_layers_and_their_bits() -> None:
     found = reports(result)
     assert found["apart"].weight_bits == 4
     assert found["up"].skipped is not None
-    assert "all_layers or a config that names it" in found["up"].skipped
+    assert "--all-layers (all_layers) or a config that names it" in found["up"].skipped
 
 
 def test_layers_beside_them_become_integers() -> None:

@@ -34,7 +34,7 @@ measurements whose distributions differ, 8 bits in front keep 18.1, for 32 bytes
 _SMALL = 0.25
 """Share of a network's weights up to which a first dense layer costs little by more bits."""
 _EMPTY = "it has no dense layer"
-_ASKED = "all_layers or a config that names it quantizes it"
+_ASKED = "--all-layers (all_layers) or a config that names it gives it levels"
 
 
 def misfit(op: Op) -> str | None:

@@ -36,6 +36,9 @@ from luciole.lquantizer.report import (
 from luciole.lquantizer.rewrite.bcq import replace_layer_bcq
 from luciole.lquantizer.rewrite.learned_levels import LearnedParameters, finish, replace_layers
 
+_BYTES_OF_OUTPUT = 16
+"""Bytes that integers of 8 bits have for each output: bias and scale, and a zero point of 64."""
+
 
 def quantize_records(
     model: Model,
@@ -162,6 +165,7 @@ def _report(job: Job[Choice], problem: LayerProblem, learned: LearnedLayer, op: 
     error = learned.weights.values().T - problem.weights
     report.weights_mse = float(np.mean(error**2))
     report.bytes_after = constant_bytes(op)
+    report.bytes_int8 = problem.weights.size + _BYTES_OF_OUTPUT * len(problem.weights)
     return report
 
 

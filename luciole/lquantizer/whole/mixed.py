@@ -143,7 +143,7 @@ def _with_integers(
         names.get(op.name, op.name) for op in graph.ops if _computes_integers(op)
     } - done.keys()
     left = [layer for layer in report.layers if layer.skipped is None or layer.name not in whole]
-    report.layers = [_entered(layer, done) for layer in left]
+    report.layers = [_entered(layer, done, chosen) for layer in left]
     report.floats, report.tensors = beside.report.floats, beside.report.tensors
     report.stays_float = float_bytes(beside.model)
     return replace(learned, model=beside.model)
@@ -188,8 +188,13 @@ def _computes_integers(op: Op) -> bool:
     return any(is_affine(value) for value in op.results)
 
 
-def _entered(layer: LayerReport, done: Mapping[str, LayerReport]) -> LayerReport:
-    """Take over the report of a layer that learned levels left alone."""
+def _entered(
+    layer: LayerReport, done: Mapping[str, LayerReport], chosen: Mapping[str, Chosen]
+) -> LayerReport:
+    """Take over the report of a layer that learned levels left alone, with the reason where levels
+    were ``chosen`` for it.
+    """
     if layer.skipped is None or layer.name not in done:
         return layer
-    return replace(done[layer.name], name=layer.name, short=layer.short)
+    why = layer.skipped if isinstance(chosen.get(layer.name), Levels) else None
+    return replace(done[layer.name], name=layer.name, short=layer.short, spared=why)

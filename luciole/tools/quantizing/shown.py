@@ -74,6 +74,8 @@ def _show_layers(report: Report, kind: Kind | None) -> None:
     for reason, names in report.left_alone().items():
         shown = [console.shortened(name, _LONGEST_NAME) for name in names]
         console.show(f"left alone, {reason}: {', '.join(shown)}")
+    for line in report.beside_levels():
+        console.show(line)
     console.show(_float_line(report))
 
 
