@@ -62,7 +62,7 @@ def check_widths(choices: Mapping[str, object]) -> None:
         numbers |= set() if levels.inputs is None else {"input_bits"}
         for other in sorted(numbers):
             if choices.get(other) is not None:
-                raise OptionsError(f"{other} does not go with {name} {choices[name]!r}")
+                raise OptionsError(f"{name} {choices[name]!r} says the bits: leave {other} out")
     for target in ("target_size", "target_drop"):
         if choices.get(target) is not None and (said or bits is not None):
             named = "encode_bits" if bits is not None else f"scheme {scheme!r}"

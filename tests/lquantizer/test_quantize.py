@@ -328,15 +328,15 @@ def test_the_published_method_takes_layers_right_behind_each_other() -> None:
         ),
         (
             {"scheme": "levels:w2a4", "encode_bits": 3},
-            "encode_bits does not go with scheme 'levels:w2a4'",
+            "scheme 'levels:w2a4' says the bits: leave encode_bits out",
         ),
         (
             {"scheme": "levels:w2a4", "input_bits": 3},
-            "input_bits does not go with scheme 'levels:w2a4'",
+            "scheme 'levels:w2a4' says the bits: leave input_bits out",
         ),
         (
             {"encode_bits": "w2a4", "weight_bits": 3},
-            "weight_bits does not go with encode_bits 'w2a4'",
+            "encode_bits 'w2a4' says the bits: leave weight_bits out",
         ),
         ({"scheme": ""}, "scheme is '': leave it out, or name one"),
         ({"judges": X, "proof": False}, "judges prove the file: leave them out, or proof=False"),

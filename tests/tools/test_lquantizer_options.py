@@ -340,8 +340,14 @@ def test_lquantizer_refuses_what_cannot_be_trained_before_the_fit(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("--scheme levels:w2a4 --encode_bits 3", "encode_bits does not go with scheme 'levels:w2"),
-        ("--encode_bits w2a4 --weight_bits 3", "weight_bits does not go with encode_bits 'w2a4'"),
+        (
+            "--scheme levels:w2a4 --encode_bits 3",
+            "scheme 'levels:w2a4' says the bits: leave encode_bits out",
+        ),
+        (
+            "--encode_bits w2a4 --weight_bits 3",
+            "encode_bits 'w2a4' says the bits: leave weight_bits out",
+        ),
         ("--auto_bits --target_size 9 --scheme levels:w2a4", "target_size finds the bits: scheme "),
         ("--scheme=", "--scheme is empty: leave it out, or name one"),
         ("--report=", "argument --report: the path of a file is needed, found ''"),

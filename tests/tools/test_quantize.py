@@ -22,6 +22,7 @@ from tests.lquantizer.runs import weights_by_kind
 from tests.networks import network, random
 
 STATIC = "net.tflite -o q.tflite --scheme int8 --data data.npz:x_train"
+SENSITIVE = "net.tflite --data data.npz:x_train --sensitivity"
 
 
 @pytest.fixture
@@ -155,6 +156,15 @@ def test_mixed_has_fewer_than_4_bits_where_luciole_alone_reads_the_file(
         ),
         ("net.tflite -o q.tflite --scheme int8 --data data.npz:x_train --sensitivity", "-o FILE"),
         ("net.tflite --scheme dynamic --sensitivity", "not of the scheme dynamic"),
+        (f"{SENSITIVE} --config c.json", "of one scheme for all layers: name it by --scheme"),
+        (f"{SENSITIVE} --scheme mixed", "of one scheme for all layers: mixed chooses several"),
+        (f"{SENSITIVE} --compatible one", "not of ONE's numbers: leave --compatible out"),
+        (f"{SENSITIVE} --metric m.py:f", "and the answers that stay: leave --metric out"),
+        (f"{SENSITIVE} --labels y_train", "and the answers that stay: leave --labels out"),
+        (f"{SENSITIVE} --tune 1", "neither trains nor writes a file: leave --tune out"),
+        (f"{SENSITIVE} --save-ranges r.json", "writes a file: leave --save-ranges out"),
+        (f"{SENSITIVE} --input-type int8", "writes a file: leave --input-type out"),
+        (f"{SENSITIVE} --keep", "writes a file: leave --keep out"),
         (
             "net.tflite -o q.tflite --scheme int8 --target_drop 1 --data data.npz:x_train",
             "target_drop does not go",

@@ -25,12 +25,28 @@ _BESIDE_CONVERSION = frozenset(
     | {"kinds", "data_limit", "allow_outside", "custom", "json", "debug"}
 )
 """Arguments that a change of integers that are there takes."""
+_OF_FILES = ("keep", "strip_names", "save_ranges", "input_type", "output_type", "tune", "qat")
+"""Arguments about a file that is written, or trained before."""
 
 
 def check_conversion(arguments: argparse.Namespace) -> None:
     """Refuse options that a network of integers has no use for. Raises UsageError."""
     others = [name for name in vars(arguments) if name not in _BESIDE_CONVERSION]
     refuse(arguments, others, "--simulate and --requantize learn nothing: leave {} out")
+
+
+def check_sensitivity(arguments: argparse.Namespace) -> None:
+    """Refuse options that ``--sensitivity`` would pass over. Raises UsageError."""
+    from luciole.lquantizer.assignment.schemes import MIXED
+
+    config = "--sensitivity is of one scheme for all layers: name it by --scheme, leave {} out"
+    refuse(arguments, ("config",), config)
+    if arguments.scheme == MIXED:
+        raise UsageError("--sensitivity is of one scheme for all layers: mixed chooses several")
+    refuse(arguments, ("compatible",), "--sensitivity is not of ONE's numbers: leave {} out")
+    judges = "--sensitivity measures signal/noise and the answers that stay: leave {} out"
+    refuse(arguments, ("metric", "labels"), judges)
+    refuse(arguments, _OF_FILES, "--sensitivity neither trains nor writes a file: leave {} out")
 
 
 def asked_options(arguments: argparse.Namespace) -> Options:

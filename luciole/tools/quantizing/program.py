@@ -15,6 +15,7 @@ from luciole.tools.quantizing.arguments import Kind, add_arguments
 from luciole.tools.quantizing.choices import (
     asked_options,
     check_conversion,
+    check_sensitivity,
     has_schemes,
     kind_of,
     labels_judge,
@@ -64,6 +65,8 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _options(arguments: argparse.Namespace) -> Options:
     """Read the options, and refuse early what would be refused after long work."""
+    if arguments.sensitivity:
+        check_sensitivity(arguments)
     options = asked_options(arguments)
     check_training(arguments, options)
     return options
@@ -205,8 +208,7 @@ def _show_sensitivity(
     from luciole.lquantizer import UniformOptions
     from luciole.lquantizer.search.sensitivity import TITLE
 
-    if not isinstance(options, UniformOptions):
-        raise UsageError("--sensitivity is not of ONE's numbers: leave --compatible out")
+    assert isinstance(options, UniformOptions), "check_sensitivity refuses the others"
     records = None if split is None else split.learned
     with console.tracked(arguments.json) as track:
         losses = api.sensitivity(model, records, options, track=track)
