@@ -34,10 +34,10 @@ def graph_with(scale: float = 0.1) -> tuple[Model, Value]:
     return model, rounded(graph, graph.add_input("x", (1, 4, 4, 2)), scale)
 
 
-def rounded(graph: Graph, value: Value, scale: float) -> Value:
+def rounded(graph: Graph, value: Value, scale: float, dtype: TensorType = TensorType.INT8) -> Value:
     name = graph.unique_name(f"{value.name}/rounded")
     integers = graph.append(Quantize(value), f"{name}/integers").output
-    integers.quantization = Affine.single(scale, 3, TensorType.INT8).table()
+    integers.dtype, integers.quantization = dtype, Affine.single(scale, 3, dtype).table()
     return graph.append(Dequantize(integers), name).output
 
 
@@ -93,6 +93,14 @@ def test_what_does_not_run_on_integers_stays() -> None:
     before = kinds(model.graph)
     assert not fuse_quantization(model.graph, nothing)
     assert kinds(model.graph) == before
+
+
+def test_an_operator_between_integers_of_two_types_stays() -> None:
+    """It has no form on integers whose result is of another type than its operand."""
+    model, x = graph_with()
+    graph = model.graph
+    finished(graph, rounded(graph, graph.append(Add(x, x), "y").output, 0.1, TensorType.UINT8))
+    assert kinds(graph) == ["QUANTIZE", "DEQUANTIZE", "ADD", "QUANTIZE", "DEQUANTIZE"]
 
 
 def test_pairs_of_one_scale_cancel_and_others_are_one_step() -> None:

@@ -74,10 +74,16 @@ def _fuse(graph: Graph, op: Op, runs: Runs) -> bool:
     before, rounding = list(op.operands), [one for one in quantizes if one is not None]
     if len(rounding) < len(quantizes) or any(misplaced(op, slots, [q.output for q in rounding])):
         return False
-    if _is_of_one(op, slots) or not _reads(op, slots, runs):
+    places = [place for place, result in enumerate(op.results) if _is_float(result)]
+    types = [one.output.dtype for one in rounding]
+
+    def runs_and_gives(new: Op) -> bool:
+        return runs(new) and [new.result_dtypes()[place] for place in places] == types
+
+    if _is_of_one(op, slots) or not _reads(op, slots, runs_and_gives):
         return False
     _keep_names(before, slots)
-    floats = [result for result in op.results if _is_float(result)]
+    floats = [op.results[place] for place in places]
     for result, quantize in zip(floats, rounding, strict=True):
         _take_over(graph, result, quantize)
     raise_version(op)
