@@ -17,6 +17,7 @@ from luciole.ir.ops.conv_2d import Conv2D
 from luciole.ir.ops.depthwise_conv_2d import DepthwiseConv2D
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.transpose_conv import TransposeConv
+from luciole.schema.enums import Padding
 from tests.native_support import check_compiled, declines
 from tests.support import Affine, one_op, run_reference
 
@@ -102,9 +103,8 @@ def test_convolutions_are_those_of_luci_interpreter(dtype: type) -> None:
     exact = looped(x, filter, bias, points, factors) + result.zero_point
     limits = np.iinfo(dtype)
     expected = np.clip(exact.astype(np.int64), limits.min, limits.max)
-    model = one_op(
-        Conv2D, [x, filter, bias], (1, 2), affine=given, results=[result], padding=1, **STEP
-    )
+    step: dict[str, Any] = {**STEP, "padding": Padding.VALID}
+    model = one_op(Conv2D, [x, filter, bias], (1, 2), affine=given, results=[result], **step)
     (y,) = Interpreter(model).run({"x0": x}).values()
     np.testing.assert_array_equal(y, expected)
     assert len(np.unique(y)) > 50
