@@ -176,9 +176,10 @@ class Search:
         if left:
             same = [name for name, one in self._uniform().items() if one in left]
             among = f", among them {', '.join(same)} everywhere" if same else ""
+            verb, them = ("was", "it") if len(left) == 1 else ("were", "them")
             self.say(
-                f"{len(left)} of the {len(start)} networks that a search begins with were not "
-                f"reached{among}: more evaluations or minutes go on with them"
+                f"{len(left)} of the {len(start)} networks that a search begins with "
+                f"{verb} not reached{among}: more evaluations or minutes go on with {them}"
             )
         return len(left)
 

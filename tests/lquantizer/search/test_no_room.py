@@ -59,7 +59,7 @@ def files(folder: Path) -> Files:
     return {p.name: p.read_bytes() for p in folder.iterdir() if not p.name.startswith("search.db")}
 
 
-GOING = (" evaluated  front ", " networks that a search begins with were not reached")
+GOING = (" evaluated  front ", " that a search begins with ")
 """Parts of lines that say how a search goes."""
 
 

@@ -249,7 +249,11 @@ def test_a_short_search_begins_with_uniform_networks_the_most_accurate_first(
     assert min(one.loss for one in found.front) == pytest.approx(0.03)
     assert found.unreached > 0
     (line,) = [line for line in told if "reached" in line]
-    assert line.startswith(f"{found.unreached} of the {found.unreached + 3} networks that a search")
+    start = f"of the {found.unreached + 3} networks that a search begins with"
+    assert line.startswith(f"{found.unreached} {start} were not reached")
+    (tmp_path / "longer").mkdir()
+    _, told = adding_up(tmp_path / "longer", found.unreached + 2)
+    assert any(line.startswith(f"1 {start} was not reached") for line in told)
 
 
 def test_time_that_measuring_layers_took_leaves_the_uniform_networks(tmp_path: Path) -> None:
