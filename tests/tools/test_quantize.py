@@ -176,6 +176,10 @@ def test_mixed_has_fewer_than_4_bits_where_luciole_alone_reads_the_file(
             "ranges is 'odd'",
         ),
         ("net.tflite -o q.txt --scheme dynamic", "q.txt"),
+        (
+            "net.tflite -o q.onnx --scheme minifloat --search --data data.npz:x_train",
+            "q.onnx: ONNX has no minifloats: .circle and .tflite do",
+        ),
         (f"{STATIC} --tune 0", "at least 1 epoch"),
         (f"{STATIC} --tune 1 --qat 1", "--tune and --qat do not go together"),
         (f"{STATIC} --mirror", "--mirror goes with --tune EPOCHS or --qat EPOCHS"),

@@ -81,17 +81,19 @@ def _take_model(arguments: argparse.Namespace) -> None:
 
 
 def _check_files(arguments: argparse.Namespace, options: Options | None) -> None:
-    """Refuse files that cannot be written, or that hold no levels."""
+    """Refuse files that cannot be written, or that hold no layers of the scheme."""
     from luciole.files import check_writable
     from luciole.tools.common.writing import check_output
 
     if arguments.sensitivity == bool(arguments.output):
         raise UsageError("give a file to write (-o FILE), or --sensitivity, which writes none")
-    is_levels = options is not None and kind_of(options) is Kind.LEVELS
+    kind = None if options is None else kind_of(options)
     if arguments.output:
         format = check_output(arguments.output)
-        if is_levels and format != "circle":
+        if kind is Kind.LEVELS and format != "circle":
             raise UsageError(f"{arguments.output}: only .circle holds layers with learned levels")
+        if kind is Kind.MINIFLOATS and format == "onnx":
+            raise UsageError(f"{arguments.output}: ONNX has no minifloats: .circle and .tflite do")
     places = (arguments.report, arguments.save_ranges, arguments.checkpoint)
     for path in filter(None, places):
         check_writable(path)
