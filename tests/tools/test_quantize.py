@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import luciole
+import luciole.api
 from luciole.ir import Array, Model, TensorType
 from luciole.ir.ops.softmax import Softmax
 from luciole.ir.quantization import stored_parameters
