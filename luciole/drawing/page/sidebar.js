@@ -104,14 +104,14 @@ function measuresPart(here, node) {
   );
 }
 
-// The nodes of the file that an operator was imported from.
+// The nodes of another format, or the layers, that an operator was imported from.
 function originsPart(here, node) {
   const { source } = here.doc.models[here.modelIndex];
   if (!source || node.what !== "op") return null;
   const from = (node.origins ?? []).map((n) =>
     h("p", {}, h("b", {}, source[n][0]), " ", h("bdi", { class: "name" }, source[n][1])),
   );
-  const none = h("p", { class: "hint" }, "No node of the file: it was put between them.");
+  const none = h("p", { class: "hint" }, "No node: it was put between them.");
   return h("section", { class: "part origins" }, h("h3", {}, "Imported from"), from.length ? from : none);
 }
 
@@ -369,11 +369,11 @@ export function modelPanel(app) {
   ]);
 }
 
-// How many nodes of an imported file became how many operators.
+// How many nodes or layers that were imported became how many operators.
 function sourcePart(model) {
   if (!model.source) return null;
   const operators = model.graphs[0].nodes.filter((n) => n.what === "op");
-  const words = `${counted(model.source.length, "node")} of the file became ${counted(operators.length, "operator")}`;
+  const words = `${counted(model.source.length, "node")} became ${counted(operators.length, "operator")}`;
   return h(
     "section",
     { class: "part" },

@@ -86,7 +86,7 @@ def test_an_imported_model_says_what_became_of_its_nodes(
 ) -> None:
     here = visit(pages(UNET).as_uri(), scheme="dark")
     sidebar = here.page.locator("#sidebar")
-    expect(sidebar).to_contain_text("8 nodes of the file became 8 operators")
+    expect(sidebar).to_contain_text("8 nodes became 8 operators")
     here.page.keyboard.press("Control+f")
     here.page.keyboard.type("node_relu_1")
     here.page.keyboard.press("Enter")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from luciole.drawing.document import Subject, document
 from luciole.drawing.measures import report_figures
 from luciole.drawing.notes import MOST_FINDINGS
 from luciole.drawing.proofs import report_proof
+from luciole.importers.files import read
 from luciole.ir import LucioleError
 from luciole.ir.findings import Finding, Severity
 from luciole.lquantizer import Report
@@ -97,3 +99,16 @@ def test_an_empty_page_refuses_what_speaks_of_a_model(
 ) -> None:
     outcome = call(capsys, *words, main=command.main)
     assert outcome.error(2).startswith(f"{named} goes with a MODEL")
+
+
+def test_operators_of_a_keras_file_list_its_layers(tmp_path: Path) -> None:
+    keras = pytest.importorskip("keras")
+    layers = keras.layers
+    stack = [keras.Input((4,)), layers.Dense(3, name="hidden"), layers.ReLU(name="relu")]
+    keras.Sequential([*stack, layers.Dense(2, name="head")]).save(tmp_path / "net.keras")
+    imported = read(tmp_path / "net.keras")
+    subject = Subject(imported.model, "net", nodes=imported.nodes)
+    (model,) = document([subject], Blobs())["models"]
+    assert model["source"] == [["Dense", "hidden"], ["ReLU", "relu"], ["Dense", "head"]]
+    came = [n["origins"] for n in model["graphs"][0]["nodes"] if n["what"] == "op"]
+    assert came == [[0, 1], [2]]
