@@ -25,7 +25,7 @@ from luciole.ir.ops.pool_2d import AveragePool2D, MaxPool2D
 from luciole.ir.ops.reshape import Reshape
 from luciole.ir.quant import Like
 from luciole.ir.verify import Finding, Severity, verify
-from luciole.schema.enums import BuiltinOperator
+from luciole.schema.enums import BuiltinOperator, Padding
 from tests.support import Affine, invoked, litert, one_op
 
 Codes = Callable[[Any], list[Array]]
@@ -248,7 +248,8 @@ def test_pools_with_two_scales_are_computed_in_floats(cls: type[Op]) -> None:
     """Samsung ONE gives both tensors scales of their own."""
     x = np.random.default_rng(1).integers(0, 256, (1, 4, 4, 2)).astype(np.uint8)
     given: dict[str, Any] = {"affine": [Affine(0.5, 3)], "results": [Affine(0.25, 40)]}
-    given |= {"filter_height": 2, "filter_width": 2, "stride_h": 2, "stride_w": 2, "padding": 1}
+    given |= {"filter_height": 2, "filter_width": 2, "stride_h": 2, "stride_w": 2}
+    given["padding"] = Padding.VALID
     model = one_op(cls, [x], **given)
     (finding,) = verify(model)
     assert (finding.severity, finding.code) == (Severity.WARNING, "GRIDS")

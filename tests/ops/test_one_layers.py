@@ -117,7 +117,12 @@ def test_a_depthwise_layer_is_a_convolution_of_each_channel(dtype: type) -> None
     of_each = np.ascontiguousarray(np.moveaxis(filter[..., :1], 0, -1)[:, :, 0])[None]
     scale, points, *_ = given[1]
     own = [given[0], Affine(scale, points, 3), given[2]]
-    attributes: dict[str, Any] = {"affine": own, "results": [result], "padding": 1, **STEP}
+    attributes: dict[str, Any] = {
+        "affine": own,
+        "results": [result],
+        "padding": Padding.VALID,
+        **STEP,
+    }
     layer = [channels, of_each, bias]
     check_compiled(DepthwiseConv2D, layer, (1, 2), depth_multiplier=1, **attributes)
     (y,) = run_reference(DepthwiseConv2D, layer, (1, 2), depth_multiplier=1, **attributes)
