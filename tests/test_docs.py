@@ -123,6 +123,14 @@ def own_options() -> set[str]:
     return {option for action in actions for option in action.option_strings}
 
 
+@every_document
+def test_the_bundled_network_is_fed_as_it_was_trained(document: str) -> None:
+    """With pixels divided by 16 it is right for a third of the images."""
+    text = text_of(document)
+    if "digits.circle" in text:
+        assert not re.search(r"\bx/16\b|/ (np\.float32\()?16\b", text)
+
+
 def test_commands_are_found() -> None:
     text = "```sh\nluciole demo \\\n  --json\n```\nor\n\n    circle-view a.circle  # so\n"
     assert [c.split() for c in commands(text)] == [
