@@ -126,7 +126,7 @@ def _add_schemes(parser: argparse.ArgumentParser) -> None:
         help="the format of layers: int:w8a8 (or int8), uint:w8a8 (uint8), int:w4a8, int:w8a16 "
         "(int16x8), int:w4a16 (all learn from --data), dynamic:int8 (dynamic), dynamic:int4, "
         "weights:int8 (weights), weights:int4, float16, even:w4a4 (evenly spaced levels), "
-        "levels:w2a4, minifloat:4,4; or learned (levels of --encode-bits), mixed (4 or 8 bits, or "
+        "levels:w2a4, minifloat:4,4; or learned (levels of --encode-bits), mixed (1 to 8 bits, or "
         "more, layer by layer), from_fake_quant (with --data or without), minifloat. The default "
         "is int:w4a8, or learned with an option of learned levels",
     )

@@ -113,7 +113,8 @@ def _add_space(parser: argparse.ArgumentParser) -> None:
         "--options",
         metavar="NAMES",
         help="of levels:w1a1 to levels:w4a8, float and other formats such as dynamic:int8, "
-        "int:w8a8, float16 (default: all learned levels, dynamic:int8, dynamic:int4, float)",
+        "int:w8a8, float16 (default: all learned levels, int:w1a8 to int:w8a8, dynamic:int8, "
+        "dynamic:int4, float)",
     )
     space.add_argument(
         "--tie",
