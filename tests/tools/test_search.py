@@ -150,7 +150,7 @@ def test_it_refuses_what_there_is_not(folder: Path, capsys: Capture) -> None:
 
 def test_bounds_that_nothing_keeps_to_are_said(folder: Path, capsys: Capture) -> None:
     files = {path: path.read_bytes() for path in (folder / "front").glob("[fr]*")}
-    assert main([*arguments(folder), "--max-size", "10"]) == 1
+    assert main([*arguments(folder), "--max-size", "400"]) == 1
     error = capsys.readouterr().err.splitlines()[-1]
     assert "no network keeps to the bounds: the smallest one has " in error
     assert {path: path.read_bytes() for path in (folder / "front").glob("[fr]*")} == files

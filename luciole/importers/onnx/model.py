@@ -75,12 +75,17 @@ def _sources(graph: GraphProto) -> list[SourceNode]:
     return [
         SourceNode(
             printable(node.op_type),
-            printable(node.name or next(filter(None, node.output), "")),
+            printable(_text(node.name) or next(filter(None, node.output), "")),
             tuple(plain(name) for name in node.input if name),
             tuple(plain(name) for name in node.output if name),
         )
         for node in graph.node
     ]
+
+
+def _text(name: str | bytes) -> str:
+    """Write a node's own name, which is bytes where they are no UTF-8."""
+    return name if isinstance(name, str) else name.decode("utf-8", "backslashreplace")
 
 
 def from_proto(proto: ModelProto, constants: Mapping[str, Array] | None = None) -> Model:
