@@ -28,6 +28,7 @@ from luciole.tools.common.command import (
     add_common,
     add_data_bounds,
     add_preprocess,
+    check_without_data,
     parser_for,
     run_program,
 )
@@ -130,6 +131,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.project and arguments.self_test:
         raise UsageError("--project has a self test of its own: leave --self-test out")
     _check_target(arguments)
+    _check_records(arguments)
     model = load(arguments.model)
     program = _compiled(arguments, model)
     tested, agreement = _tested(arguments, model, program)
@@ -147,6 +149,19 @@ def _check_target(arguments: argparse.Namespace) -> None:
     if own is not None and arguments.target not in (None, own):
         text = f"--project {arguments.project} is for {own}, found --target {arguments.target}"
         raise UsageError(f"{text}: leave --target out")
+
+
+def _check_records(arguments: argparse.Namespace) -> None:
+    """Refuse options of records, and preprocessing, where there is nothing that they speak of.
+    Raises UsageError.
+    """
+    from luciole.compiler.options import BYTES
+
+    if arguments.check is not None:
+        return
+    check_without_data(arguments, "limit", needs="--check DATA")
+    if arguments.preprocess is not None and arguments.input != BYTES:
+        raise UsageError("--preprocess goes with --input bytes or --check DATA")
 
 
 def _compiled(arguments: argparse.Namespace, model: Model) -> Program:
@@ -168,7 +183,7 @@ def _options(arguments: argparse.Namespace, model: Model) -> CompileOptions:
 
     text = arguments.preprocess or ""
     transforms = transforms_of(text, model.graph) if text else ()
-    name = arguments.name or _name_of(arguments.model)
+    name = _name_of(arguments.model) if arguments.name is None else arguments.name
     usual = NATIVE if arguments.library else PROJECT_TARGETS.get(arguments.project, PORTABLE)
     target = arguments.target or usual
     return CompileOptions(

@@ -30,6 +30,7 @@ from luciole.tools.common.command import (
     add_data_bounds,
     add_preprocess,
     add_strip_names,
+    check_without_data,
     parser_for,
     run_program,
 )
@@ -103,6 +104,8 @@ def _run(arguments: argparse.Namespace) -> int:
     for name, option in ((arguments.model, "MODEL"), (arguments.output, "-o FILE")):
         if name is None:
             raise UsageError(f"{option} is missing")
+    if arguments.verify is None:
+        check_without_data(arguments, "preprocess", "limit", needs="--verify DATA")
     check_output(arguments.output)
     asked, left_out = _names(arguments.passes), _names(arguments.without) or []
     is_circle = Path(arguments.output).suffix == ".circle"

@@ -62,8 +62,8 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _name(arguments: argparse.Namespace) -> str:
-    name: str = arguments.name or Path(arguments.model).stem
-    if Path(name).name != name:
+    name: str = Path(arguments.model).stem if arguments.name is None else arguments.name
+    if not name or Path(name).name != name:
         raise UsageError(f"--name is {name!r}: a name without folders is needed")
     return name
 

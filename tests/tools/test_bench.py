@@ -229,6 +229,7 @@ INPUT_SHAPE = "argument --input-shape/--input-layer-shape"
         (["m.circle", "--warmup_min_secs=-1"], "--warmup-min-secs is -1.0, at least 0 is"),
         (["m.circle", "--labels", "y"], "--labels goes with --data"),
         (["m.circle", "--limit", "3"], "--limit goes with --data"),
+        (["m.circle", "--allow-outside"], "--allow-outside goes with --data"),
         (["model.circle", "--input_shape", "1,x"], f"{INPUT_SHAPE}: '1,x': a shape is written as"),
         (
             ["model.circle", "--input_shape", "0,20"],

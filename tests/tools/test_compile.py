@@ -213,6 +213,12 @@ def test_choices_that_do_not_suit_the_model_are_wrong_usage(
     assert done.error(2) == "input 'x' is float: give bytes or float"
     done = call(capsys, "compile", model, "-o", tmp_path / "c", "--name", "a b")
     assert done.error(2).startswith("name 'a b': ")
+    done = call(capsys, "compile", model, "-o", tmp_path / "c", "--name", "")
+    assert done.error(2).startswith("name '': ")
+    done = call(capsys, "compile", model, "-o", tmp_path / "c", "--preprocess", "x/2")
+    assert done.error(2) == "--preprocess goes with --input bytes or --check DATA"
+    done = call(capsys, "compile", model, "-o", tmp_path / "c", "--limit", "3")
+    assert done.error(2) == "--limit goes with --check DATA"
 
 
 @needs_compiler

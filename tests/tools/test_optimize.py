@@ -96,5 +96,8 @@ def test_optimize_refuses_what_is_missing_or_unknown(capsys: Capture, folder: Pa
     luciole.save(normalized(), "net.circle")
     assert "MODEL is missing" in call(capsys, "optimize", "-o", "o.circle").error(2)
     assert "-o FILE is missing" in call(capsys, "optimize", "net.circle").error(2)
+    for option in ("--limit=3", "--preprocess=x/2", "--data-limit=1KB", "--allow-outside"):
+        outcome = call(capsys, "optimize", "net.circle", "-o", "o.circle", option)
+        assert outcome.error(2) == f"{option.partition('=')[0]} goes with --verify DATA"
     argv = ("optimize", "net.circle", "-o", "o.circle", "--passes", "remove_deed")
     assert "did you mean remove_dead?" in call(capsys, *argv).error(1)

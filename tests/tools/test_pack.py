@@ -49,6 +49,7 @@ def test_an_archive_with_a_configuration(capsys: Capture, folder: Path) -> None:
         (["none.circle", "-o", "p"], 1, "none.circle: No such file"),
         (["bad.circle", "-o", "p"], 1, "bad.circle: "),
         (["model.circle", "-o", "p", "--name", "a/b"], 2, "--name is 'a/b'"),
+        (["model.circle", "-o", "p", "--name", ""], 2, "--name is ''"),
         (["model.circle", "-o", "config.json"], 1, "config.json"),
         (["model.circle", "-o", "p", "--config", "no.cfg"], 2, "--config no.cfg: No such file"),
     ],

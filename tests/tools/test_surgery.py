@@ -88,6 +88,7 @@ def test_tensors_have_the_short_names_of_tables(capsys: Capture, net: Path) -> N
         (["extract", "--number", "1-"], 2, "--number is '1-': it is written as 3-7,12"),
         (["extract", "--number", "7-2"], 2, "--number is '7-2': 7-2 ends before it begins"),
         (["extract", "--number", "9"], 1, "there is no operator 9"),
+        (["extract", "--number", "0-99999999999"], 1, "there is no operator 6, they are numbered"),
         (["extract", "--to", "nothing"], 1, "no tensor is called 'nothing'"),
         (["cut"], 2, "say where to cut: --output TENSOR, --input TENSOR"),
         (["cut", "--output", "image"], 1, "'image' is no output"),

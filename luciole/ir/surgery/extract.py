@@ -40,7 +40,7 @@ def extract(
     variable's state would be split.
     """
     graph = model.graph
-    ops = numbered(graph, numbers) if numbers else set()
+    ops = numbered(graph, numbers)
     for pattern in names:
         ops |= named(graph, pattern)
     for kind in kinds:

@@ -52,11 +52,12 @@ def depending_on(values: Iterable[Value]) -> set[Op]:
 def numbered(graph: Graph, numbers: Iterable[int]) -> set[Op]:
     """List operators by their numbers in a graph. Raises GraphError for numbers of none."""
     count = len(graph.ops)
-    asked = list(numbers)
-    for number in asked:
+    ops = set()
+    for number in numbers:
         if not 0 <= number < count:
             raise GraphError(f"there is no operator {number}, they are numbered 0 to {count - 1}")
-    return {graph.ops[number] for number in asked}
+        ops.add(graph.ops[number])
+    return ops
 
 
 def named(graph: Graph, pattern: str) -> set[Op]:

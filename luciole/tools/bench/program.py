@@ -24,6 +24,7 @@ from luciole.tools.common.command import (
     add_custom,
     add_data_bounds,
     add_labelled,
+    check_without_data,
     parser_for,
     run_program,
 )
@@ -170,9 +171,8 @@ def check(arguments: argparse.Namespace) -> None:
             raise UsageError(
                 f"--{name.replace('_', '-')} is {vars(arguments)[name]}, at least {least} is needed"
             )
-    for name in ("labels", "preprocess", "limit"):
-        if arguments.data is None and vars(arguments)[name] is not None:
-            raise UsageError(f"--{name} goes with --data")
+    if arguments.data is None:
+        check_without_data(arguments, "labels", "preprocess", "limit")
     if arguments.csv and arguments.enable_op_profiling == "false":
         raise UsageError("--csv holds operators: it needs --enable-op-profiling=true")
     for path in filter(None, (arguments.csv, arguments.trace)):

@@ -213,6 +213,15 @@ def add_data_bounds(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def check_without_data(arguments: argparse.Namespace, *names: str, needs: str = "--data") -> None:
+    """Refuse options of records where none are read: those of these ``names``, and those of
+    ``add_data_bounds``. Raises UsageError.
+    """
+    for name in (*names, "data_limit", "allow_outside"):
+        if vars(arguments)[name] not in (None, False):
+            raise UsageError(f"--{name.replace('_', '-')} goes with {needs}")
+
+
 def _load_custom(path: str) -> None:
     """Run a user's Python file. Raises UsageError when it cannot be read or fails."""
     spec = importlib.util.spec_from_file_location("custom_operators", path)

@@ -13,17 +13,21 @@ from luciole.tools.data.collecting import Rows, Stored, Wanted, collect
 from luciole.tools.data.errors import DataError
 from luciole.tools.data.fitting import InputSpec
 
-_NAME = re.compile(r"random:([0-9]+)")
+_PREFIX = "random:"
 _REACH, _MOST = 5.0, 100
 """Floats are in between -5 and 5, integers from 0 to 100, as those of ONE's record-minmax."""
 
 
 def random_count(path: str) -> int | None:
     """Return the number of records that ``random:N`` asks for, None for another name and for a file
-    that is called so.
+    that is called so. Raises DataError where N is no number.
     """
-    match = _NAME.fullmatch(path)
-    return None if match is None or os.path.exists(path) else int(match[1])
+    if not path.startswith(_PREFIX) or os.path.exists(path):
+        return None
+    count = path.removeprefix(_PREFIX)
+    if not re.fullmatch("[0-9]{1,18}", count):
+        raise DataError("random:N makes N records: N is a whole number")
+    return int(count)
 
 
 def read_random(path: str, request: Wanted) -> Stored:

@@ -68,7 +68,7 @@ def asked_metric(arguments: argparse.Namespace) -> Metric | None:
 def check_count(option: str, count: int | None) -> None:
     """Raise UsageError where an option asks for less than one record."""
     if count is not None and count < 1:
-        raise UsageError(f"--{option} is {count}: at least 1 record is needed")
+        raise UsageError(f"--{option.replace('_', '-')} is {count}: at least 1 record is needed")
 
 
 def asked_training(

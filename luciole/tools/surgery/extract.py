@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from luciole.tools.common.command import FINE, UsageError, add_common, parser_for, run_program
 from luciole.tools.surgery.common import add_files, opened, write
@@ -48,14 +49,14 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole extract") ->
 def _run(arguments: argparse.Namespace) -> int:
     from luciole.ir.surgery.extract import extract
 
-    numbers = [number for text in arguments.number for number in _numbers(text)]
+    ranges = [numbers for text in arguments.number for numbers in _ranges(text)]
     ends = (arguments.start, arguments.end)
-    if not (numbers or arguments.name or arguments.kind or any(e is not None for e in ends)):
+    if not (ranges or arguments.name or arguments.kind or any(e is not None for e in ends)):
         raise UsageError("choose operators: --number, --name, --kind, --from or --to")
     model = opened(arguments)
     part = extract(
         model,
-        numbers=numbers,
+        numbers=chain.from_iterable(ranges),
         names=arguments.name,
         kinds=arguments.kind,
         start=arguments.start,
@@ -65,8 +66,8 @@ def _run(arguments: argparse.Namespace) -> int:
     return FINE
 
 
-def _numbers(text: str) -> Iterator[int]:
-    """Read numbers and ranges: ``3-7,12``."""
+def _ranges(text: str) -> Iterator[range]:
+    """Read numbers and ranges, ``3-7,12``: one may be longer than memory, so none is unrolled."""
     for word in text.split(","):
         first, dash, last = word.strip().partition("-")
         if not first.isdecimal() or not (last.isdecimal() if dash else True):
@@ -74,4 +75,4 @@ def _numbers(text: str) -> Iterator[int]:
         numbers = range(int(first), int(last if dash else first) + 1)
         if not numbers:
             raise UsageError(f"--number is {text!r}: {word} ends before it begins")
-        yield from numbers
+        yield numbers

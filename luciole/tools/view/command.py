@@ -19,6 +19,7 @@ from luciole.tools.common.command import (
     add_common,
     add_data_bounds,
     add_preprocess,
+    check_without_data,
     parser_for,
     run_program,
 )
@@ -39,6 +40,8 @@ _EXAMPLES = """examples:
 """
 _FOREIGN = ("netron_attachment", "model_explorer", "model_explorer_graph")
 """Options that write files for other viewers."""
+_RECORDS = 256
+"""Records that are measured unless a limit is given."""
 
 
 def main(argv: Sequence[str] | None = None, program: str = "circle-view") -> int:
@@ -101,7 +104,7 @@ def _add_figures(parser: argparse.ArgumentParser) -> None:
     )
     add_preprocess(figures)
     figures.add_argument(
-        "--limit", type=int, default=256, metavar="N", help="use the first N records (default 256)"
+        "--limit", type=int, metavar="N", help=f"use the first N records (default {_RECORDS})"
     )
 
 
@@ -167,8 +170,10 @@ def _check(arguments: argparse.Namespace) -> None:
     _check_json("--netron-attachment", arguments.netron_attachment, "Netron")
     _check_json("--model-explorer-graph", arguments.model_explorer_graph, "Model Explorer")
     _check_embedding(arguments)
-    if arguments.preprocess and not arguments.data:
-        raise UsageError("--preprocess goes with --data")
+    if not arguments.data:
+        check_without_data(arguments, "preprocess", "limit")
+    if arguments.port and (arguments.output or arguments.json):
+        raise UsageError("--port goes with a served page: leave -o and --json out")
     if not 0 <= arguments.port < 65536:
         raise UsageError(f"--port is {arguments.port}, 0 to 65535 are possible")
     for name in ("output", *_FOREIGN):
@@ -315,7 +320,8 @@ def _measured(
     from luciole.tools.data import asked_data
     from luciole.viewing import measured
 
-    data = asked_data(arguments, models[0].graph, arguments.data, limit=arguments.limit)
+    limit = _RECORDS if arguments.limit is None else arguments.limit
+    data = asked_data(arguments, models[0].graph, arguments.data, limit=limit)
     errors, histograms = measured(models, data.records, f"{data.count} records")
     measures.put(figures, errors)
     return histograms

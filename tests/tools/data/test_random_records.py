@@ -48,6 +48,9 @@ def test_a_file_of_that_name_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_random_records_refuses_none_and_texts() -> None:
     with pytest.raises(DataError, match="random:0: at least 1 record is needed"):
         load_data("random:0", graph_of((1, 4)))
+    for name in ("random:", "random:-1", "random:many"):
+        with pytest.raises(DataError, match=f"{name}: random:N makes N records"):
+            load_data(name, graph_of((1, 4)))
     graph = graph_of((1, 4))
     graph.inputs[0].dtype = TensorType.STRING
     with pytest.raises(DataError, match="takes texts: there are no random ones"):

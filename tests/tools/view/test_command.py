@@ -149,6 +149,9 @@ def test_view_refuses_to_run_a_model_that_verify_refuses(capsys: Capture, tmp_pa
         ),
         (["m.circle", "n.circle", "-o", "x.svg"], "a picture shows one model, found two"),
         (["m.circle", "--preprocess", "x/255"], "--preprocess goes with --data"),
+        (["m.circle", "--limit", "3"], "--limit goes with --data"),
+        (["m.circle", "--data-limit", "3"], "--data-limit goes with --data"),
+        (["m.circle", "-o", "x.html", "--port", "80"], "--port goes with a served page"),
         (["m.circle", "--port", "70000"], "--port is 70000, 0 to 65535 are possible"),
     ],
 )
