@@ -89,13 +89,16 @@ HEAD = """\
 operator sets 6 to the newest, constants in files below the model's folder, functions of the model
 and of ONNX itself, If, Loop and Scan, open extents, nodes in any order.
 
-What cannot be imported is listed with its reason and exit code 3. double is computed as float32,
-uint64 as int64, element types that an operator lacks as wider ones; bfloat16 is float32 throughout,
-FLOAT8, FLOAT4 and integers of 2 and 4 bits are held in float32 and bytes, and nothing is rounded to
-them. LSTM, GRU and RNN of up to {long} steps stand step by step, longer ones are a WHILE: no state
-is kept from run to run. So are Loop and Scan of more steps, or whose number or condition is
-computed: what they carry keeps its shape, and what steps give is collected where a count bounds
-them.
+What cannot be imported is listed with its reason and exit code 3.
+
+LSTM, GRU and RNN of up to {long} steps become operators step by step, longer ones a WHILE; no state
+is kept from run to run. Loop and Scan of more steps become a WHILE, too, and so do those whose
+number of steps or condition is computed: values that they carry keep their shapes, and results of
+steps are collected where a count bounds the steps.
+
+double is computed as float32, uint64 as int64, element types that an operator lacks as wider ones.
+bfloat16 is float32 throughout. FLOAT8 and FLOAT4 are held in float32, integers of 2 and 4 bits in
+bytes, and no result is rounded to them.
 
 ## Quantized networks of other tools
 
