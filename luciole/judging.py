@@ -106,9 +106,7 @@ def evaluate(
     records = records_of(subject.graph, data)
     count = check_records(subject.graph, records)
     check_finite(subject.graph, records)
-    right = None if labels is None else np.asarray(labels)
-    if right is not None and right.ndim == 0:
-        raise ChoiceError(f"labels are an array whose first axis counts records, found {labels!r}")
+    right = None if labels is None else _labels(labels)
     if metric is not None:
         if output is not None or ignore_label is not None:
             name = "ignore_label" if output is None else "output"
@@ -119,6 +117,17 @@ def evaluate(
     rows, seconds = evaluate_outputs(subject, records, right, other, output, track, ignore_label)
     ignored = 0 if ignore_label is None else int(np.sum(right == ignore_label))
     return Evaluation(count, rows, seconds, ignored=ignored)
+
+
+def _labels(labels: ArrayLike) -> Array:
+    """Take labels as an array. Raises ChoiceError where they make none."""
+    try:
+        array = np.asarray(labels)
+    except ValueError as error:
+        raise ChoiceError(f"labels are no array: {error}") from None
+    if array.ndim == 0:
+        raise ChoiceError(f"labels are an array whose first axis counts records, found {labels!r}")
+    return array
 
 
 def _by_metric(

@@ -20,7 +20,7 @@ from luciole.interpreter.records import (
     records_of,
     untracked,
 )
-from luciole.ir import Array, Graph, Model, Value
+from luciole.ir import Array, Graph, LucioleError, Model, Value
 from luciole.ir.checked import checked
 from luciole.ir.errors import expect
 from luciole.ir.names import main_tensor, ways
@@ -49,8 +49,11 @@ class Interpreter(interpreter.Interpreter):
         graph: Graph | None = None,
         compiled: bool = True,
     ) -> None:
+        model = _model_of(model_path, model_content)
+        if graph is not None and graph not in model.graphs:
+            raise LucioleError("graph: a Graph of the model is needed, found one of another model")
         super().__init__(
-            _model_of(model_path, model_content),
+            model,
             memory_limit=memory_limit,
             keep_tensors=keep_tensors,
             num_threads=num_threads,
@@ -123,6 +126,8 @@ def _runner(model: Model | Parts, num_threads: int, compiled: bool) -> Runs:
 def _asked(graph: Graph, outputs: Sequence[str] | None, data: Data) -> dict[str, Value] | None:
     """Find the tensors that results are asked of, by name; None for the outputs by their own."""
     if outputs is not None:
+        if not outputs:
+            raise LucioleError("outputs: at least one name is needed")
         return {name: main_tensor(graph, name) for name in outputs}
     if not isinstance(data, Mapping) or {v.name for v in graph.inputs} == set(data):
         return None

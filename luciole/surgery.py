@@ -76,6 +76,7 @@ def resize(model: Path_ | Model, shapes: Mapping[str, Sequence[int | None]]) -> 
     """
     expect(shapes, Mapping, "shapes: a dictionary by input")
     for name, shape in shapes.items():
+        expect(name, str, "shapes: the name of an input")
         expect(shape, (list, tuple), f"the shape of {name!r}: a list of extents")
     exact: dict[str, Shape] = {name: tuple(shape) for name, shape in shapes.items()}
     return resizing.resize(as_model(model), exact)
@@ -87,6 +88,8 @@ def split(model: Path_ | Model, at: str | Sequence[str]) -> Parts:
     so on, and the rest. ``luciole.run`` takes the parts as it takes a model. Raises LucioleError
     for a tensor that parts nothing, and where a variable's state would be split.
     """
+    if not at:
+        raise LucioleError("at: at least one tensor is needed")
     whole = as_model(model)
     models = splitting.split(whole, at)
     inputs, outputs = ([v.name for v in side] for side in (whole.graph.inputs, whole.graph.outputs))
@@ -123,7 +126,18 @@ class Parts:
     graph: Graph = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Join the parts' ends, which refuses those that do not fit each other."""
+        """Join the parts' ends, which refuses those that do not fit each other. Raises LucioleError
+        for what are no models or no names.
+        """
+        expect(self.models, Sequence, "models: a list of models")
+        if not self.models:
+            raise LucioleError("models: at least one part is needed")
+        for model in self.models:
+            expect(model, Model, "models: a list of models")
+        for side, names in (("inputs", self.inputs), ("outputs", self.outputs)):
+            expect(names, (list, tuple), f"{side}: a list of names")
+            for name in names:
+                expect(name, str, f"{side}: a list of names")
         object.__setattr__(self, "graph", self.chain().graph)
 
     def chain(self, num_threads: int = 1, compiled: bool = True) -> Chain:

@@ -102,6 +102,8 @@ def view(
     """
     if colour_by not in ("bits", "kind"):
         raise LucioleError(f"colour_by is {colour_by!r}: 'bits' or 'kind' is needed")
+    if embed_limit is not None and embed_limit < 0:
+        raise LucioleError(f"embed_limit is {embed_limit}: 0 or more bytes are possible")
     expect(report, (Report, type(None)), "report: a Report (of a result: result.report)")
     sources = [model] if other is None else [model, other]
     subjects, blobs = [_subject(source, n) for n, source in enumerate(sources)], Blobs()

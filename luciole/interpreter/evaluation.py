@@ -92,6 +92,8 @@ def evaluate_outputs(
     if other is not None:
         same = [other.graph.outputs[place] for place in _places(model, judged, other)]
         second = _Subject.begin(other, records_for_other(model, other, records))
+        for value, its in zip(judged, same, strict=True):
+            _check_classes(subject.numbers[value.name], value, second.numbers[its.name], its)
         others = second.answers(same, track("against", count))
     rows = zip(judged, arrays, others, strict=True)
     return [_counted(value, array, labels, its, ignored) for value, array, its in rows], seconds
@@ -135,6 +137,16 @@ def _places(model: Model, judged: Sequence[Value], other: Model) -> list[int]:
     if max(places) >= count:
         raise ChoiceError(f"the other model has {count} outputs, number {max(places)} is judged")
     return places
+
+
+def _check_classes(numbers: Array, output: Value, others: Array, other: Value) -> None:
+    """Refuse to compare answers among different classes. Raises ChoiceError."""
+    count, its = numbers.shape[-1], others.shape[-1] if others.ndim else 1
+    if count != its:
+        raise ChoiceError(
+            f"output {called(output)!r} scores {count} classes, output {called(other)!r} of the "
+            f"other model {its}"
+        )
 
 
 def records_for_other(model: Model, other: Model, records: Records) -> Records:
