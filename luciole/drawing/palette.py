@@ -22,7 +22,7 @@ CATEGORIES = {
     "layer": "#2f5d9b",
     "activation": "#96382c",
     "pool": "#3b7048",
-    "reduce": "#3b7048",
+    "reduce": "#0f6b73",
     "arithmetic": "#4d5a6b",
     "shape": "#76584c",
     "quantization": "#7a4fa3",

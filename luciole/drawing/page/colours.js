@@ -66,11 +66,14 @@ function byKind(doc) {
   );
 }
 
-function byStatus(doc) {
+// The kinds of differences that a document has.
+export function statusesOf(doc) {
   const present = new Set(doc.differences.map((d) => d.status));
-  const legend = Object.entries(STATUS)
-    .filter(([k]) => present.has(k))
-    .map(([, entry]) => entry);
+  return Object.keys(STATUS).filter((k) => present.has(k));
+}
+
+function byStatus(doc) {
+  const legend = statusesOf(doc).map((k) => STATUS[k]);
   return colouringOf(
     (n) => STATUS[n.status]?.[1] ?? doc.palette.plain,
     [...legend, ["the same", doc.palette.plain]],

@@ -79,7 +79,7 @@ function plain(app, event) {
   else if (inGraph && event.key.startsWith("Arrow")) view.walk(event.key);
   else if (inGraph && event.key === "Enter" && view.selected?.startsWith("g"))
     view.toggle(view.selected);
-  else if (inGraph && event.key === " ") view.fit();
+  else if (inGraph && event.key === " ") app.fit();
   else if (inGraph && event.key === "e") view.nextEdge(1);
   else return false;
   return true;

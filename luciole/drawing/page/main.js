@@ -3,7 +3,7 @@
 import { announce, button, h, replaceContent } from "./dom.js";
 import { openBlobs } from "./blobs.js";
 import { PARTS, SHOWN } from "./boxes.js";
-import { colouring, modesOf } from "./colours.js";
+import { STATUS, colouring, modesOf, statusesOf } from "./colours.js";
 import { spoken } from "./draw.js";
 import { Find } from "./find.js";
 import { GraphView } from "./graph_view.js";
@@ -137,7 +137,7 @@ class App {
         button("+", "Zoom in (Shift+Up)", () => this.view().zoom(1.25), {
           "aria-label": "Zoom in",
         }),
-        button("Fit", "Whole graph (Space)", () => this.view().fit()),
+        button("Fit", "Whole graph (Space)", () => this.fit()),
       ),
       button("⇄", "Draw across or down (Ctrl+K)", () => this.turn(), {
         "aria-label": "Draw across or down",
@@ -163,15 +163,16 @@ class App {
   }
 
   drawLegend() {
-    const entries = this.colours.legend.map(([name, fill]) =>
-      h(
-        "span",
-        { class: "legend-entry" },
-        h("span", { class: "swatch", style: `background:${fill}` }),
-        name,
-      ),
+    const entry = (name, swatch) =>
+      h("span", { class: "legend-entry" }, h("span", swatch), name);
+    const fills = this.colours.legend.map(([name, fill]) =>
+      entry(name, { class: "swatch", style: `background:${fill}` }),
     );
-    replaceContent(this.legend, entries);
+    const outlines = this.mode === "status" ? [] : statusesOf(this.doc);
+    replaceContent(this.legend, [
+      fills,
+      outlines.map((k) => entry(STATUS[k][0], { class: `swatch outline ${k}` })),
+    ]);
   }
 
   // ------------------------------------------------------------------ what views tell
@@ -296,6 +297,10 @@ class App {
   openGroups(m) {
     this.views[m].setOpen(new Set(this.views[m].groupIds()));
     this.views[m].home();
+  }
+
+  fit() {
+    for (const view of this.views) view.fit();
   }
 
   turn() {

@@ -43,11 +43,22 @@ def test_bits_are_the_first_colours_and_badges(compared: Visit, screenshots: Pat
     page = compared.page
     page.screenshot(path=screenshots / "compare.png")
     assert "levels:w3a3" in page.locator(".badge").all_text_contents()
-    assert page.inner_text(".legend").split("\n") == ["3 bit", "32 bit", "no weights"]
+    legend = page.inner_text(".legend").split("\n")
+    assert legend == ["3 bit", "32 bit", "no weights", "replaced", "removed"]
+    colour = "e => getComputedStyle(e).color"
+    outlines = (".legend .replaced", ".status.replaced")
+    assert len({page.locator(one).first.evaluate(colour) for one in outlines}) == 1
     fills = page.evaluate(
         "() => [1, 3].map(n => getComputedStyle(document.querySelector(`#p1-n${n} path`)).fill)"
     )
     assert fills[0] == "rgb(28, 99, 201)" != fills[1]
+
+
+def test_fit_shows_the_whole_of_both_graphs(compared: Visit) -> None:
+    page = compared.page
+    page.evaluate("() => app.views.forEach(v => v.zoom(4))")
+    page.get_by_role("button", name="Fit", exact=True).click()
+    assert page.evaluate("() => app.views.every(v => v.camera.k === v.fitScale())")
 
 
 def test_a_channels_levels_are_those_of_the_model(

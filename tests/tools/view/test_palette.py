@@ -42,6 +42,10 @@ def test_every_file_that_has_a_category_is_one_of_operators() -> None:
     assert palette._BY_FILE.keys() <= files
 
 
+def test_no_two_categories_share_a_colour() -> None:
+    assert len({*palette.CATEGORIES.values()}) == len(palette.CATEGORIES)
+
+
 def test_every_category_has_a_colour() -> None:
     assert {*palette._BY_FILE.values(), "layer", "control", "shape", "other"} <= {
         *palette.CATEGORIES
