@@ -7,14 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from luciole.drawing.levels import Original, layer_name
-from luciole.drawing.text import shown_name
 from luciole.ir import Model, Op, Value
-from luciole.ir.analysis.weights import is_layer, weight_constant
+from luciole.ir.analysis.weights import weight_constant
 from luciole.ir.analysis.widths import bits_of
-from luciole.ir.calls import reachable
 from luciole.ir.equalization import Equalized, equalized, original_name
 from luciole.ir.graph import all_ops
-from luciole.ir.names import short_names
 from luciole.ir.text.common import scalar
 
 Json = dict[str, Any]
@@ -79,15 +76,6 @@ def mark_differences(document: Json, first: Model, second: Model) -> None:
     for op in all_ops(second.graphs):
         if op not in partners:
             _mark(document, None, op, places, known)
-    _shorten(document, first)
-
-
-def _shorten(document: Json, first: Model) -> None:
-    """Call layers in the list of differences by the short names that reports have."""
-    layers = [op for op in all_ops(reachable(first.graph)) if is_layer(op)] if first.graphs else []
-    short = short_names(op.name for op in layers)
-    for difference in document["differences"]:
-        difference["name"] = short.get(difference["name"], shown_name(difference["name"]))
 
 
 def _places(model: Json, source: Model) -> dict[Op, Json]:
@@ -114,8 +102,8 @@ def _mark(
         if node is not None:
             node |= {"status": status, "difference": words}
     ids, sizes = ([None if n is None else n[k] for n in (left, right)] for k in ("id", "bytes"))
-    op = a or b
-    name = "" if op is None else op.name
+    shown = left or right or {}
+    name = shown.get("short", shown.get("name", ""))
     difference = {"name": name, "status": status, "words": words, "nodes": ids, "bytes": sizes}
     document["differences"].append(difference)
 

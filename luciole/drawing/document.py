@@ -24,7 +24,7 @@ from luciole.drawing.nodes import (
     end_json,
     op_json,
 )
-from luciole.drawing.notes import set_findings, set_origins
+from luciole.drawing.notes import set_findings, set_origins, set_short_names
 from luciole.drawing.tensors import tensor_json
 from luciole.drawing.text import shown_name
 from luciole.ir import Graph, Model, Op, UnknownOp, Value
@@ -109,6 +109,7 @@ def model_json(subject: Subject, identity: str, blobs: Blobs) -> Json:
             for g, graph in enumerate(model.graphs)
         ],
     }
+    set_short_names(made)
     set_findings(made, subject.findings)
     set_origins(made, model.graph, subject.nodes)
     return made

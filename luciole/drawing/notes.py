@@ -1,5 +1,5 @@
-"""Notes on the operators of a model that is described: the findings of ``verify``, and the nodes of
-another format that they came from.
+"""Notes on the operators of a model that is described: the short names of layers, the findings of
+``verify``, and the nodes of another format that they came from.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from luciole.drawing.text import shown_name
 from luciole.ir import Graph
 from luciole.ir.analysis.origins import SourceNode, origins
 from luciole.ir.findings import Finding, Severity
+from luciole.ir.names import short_names
 from luciole.ir.text.common import one_line
 
 MOST_FINDINGS = 200
@@ -19,6 +20,17 @@ MOST_FINDINGS = 200
 _MARKED = (Severity.ERROR, Severity.WARNING)
 """Severities that mark an operator, the worst first."""
 _PLACE = re.compile(r"subgraphs\[(\d+)\]\.operators\[(\d+)\]")
+
+
+def set_short_names(model: Json) -> None:
+    """Give layers the short names that reports have, where theirs are longer."""
+    nodes = [node for graph in model["graphs"] for node in graph["nodes"]]
+    layers = [node for node in nodes if node["category"] == "layer"]
+    short = short_names(node.get("layer", node["name"]) for node in layers)
+    for node in layers:
+        name = short[node.get("layer", node["name"])]
+        if name != node["name"]:
+            node["short"] = name
 
 
 def set_findings(model: Json, findings: Sequence[Finding]) -> None:

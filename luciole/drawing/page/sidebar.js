@@ -53,7 +53,7 @@ function headOf(here, node) {
       node.what === "op" ? node.title : node.what,
     ),
     h("p", { class: "name" }, h("bdi", {}, node.name)),
-    node.layer ? h("p", { class: "name" }, "layer ", h("bdi", {}, node.layer)) : null,
+    node.short ? h("p", { class: "name" }, "layer ", h("bdi", {}, node.short)) : null,
     node.original
       ? h("p", { class: "name" }, "equalized from ", h("bdi", {}, node.original))
       : null,
@@ -333,7 +333,6 @@ export function modelPanel(app) {
       h("h2", {}, h("bdi", {}, model.title)),
       h("p", { class: "faint" }, modelFacts(model)),
     ),
-    model.description ? h("p", {}, h("bdi", {}, model.description)) : null,
     sourcePart(model),
     findingsPart(app, model, m),
     proofPart(model),
@@ -354,6 +353,14 @@ export function modelPanel(app) {
               ` ${s.inputs.map((i) => i[0]).join(", ")} → ${s.outputs.map((o) => o[0]).join(", ")}`,
             ),
           ),
+        )
+      : null,
+    model.description
+      ? h(
+          "section",
+          { class: "part" },
+          h("h3", {}, "Description"),
+          h("p", {}, h("bdi", {}, model.description)),
         )
       : null,
     model.metadata.length

@@ -47,7 +47,7 @@ function rankingTable(app, measure) {
         "td",
         { class: "what" },
         h("b", {}, node.title),
-        h("bdi", {}, node.name),
+        h("bdi", { title: node.name }, node.short ?? node.name),
         h(
           "span",
           { class: "bar" },
@@ -144,6 +144,7 @@ export function differencesPanel(app) {
 function differenceEntry(app, difference) {
   const [left, right] = difference.nodes.map((id) => (id ? app.nodeOf(id) : null));
   const node = right ?? left;
+  const named = left ?? right;
   const bytes = difference.bytes.map((b) => (b ? size(b) : null));
   const changed =
     bytes[0] !== null && bytes[1] !== null ? `${bytes[0]} → ${bytes[1]}` : (bytes[0] ?? bytes[1]);
@@ -171,7 +172,7 @@ function differenceEntry(app, difference) {
       ),
       h("span", { class: "faint right" }, changed),
     ),
-    h("p", { class: "name", title: node.name }, h("bdi", {}, difference.name)),
+    h("p", { class: "name", title: named.name }, h("bdi", {}, named.short ?? named.name)),
     h("p", { class: "faint" }, [...difference.words, ...errors].join("; ")),
   );
 }

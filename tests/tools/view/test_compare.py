@@ -48,8 +48,10 @@ def test_differences_name_layers_as_reports_do() -> None:
         for op in model.graph.ops:
             op.output.name = f"model/relu/Relu;model/{op.name}/MatMul;model/{op.name}/BiasAdd"
     changed_bias(second, 1.0)
-    names = [difference["name"] for difference in compared(first, second)["differences"]]
-    assert names == ["fc1"]
+    made = compared(first, second)
+    assert [difference["name"] for difference in made["differences"]] == ["fc1"]
+    for model in made["models"]:
+        assert [n["short"] for n in model["graphs"][0]["nodes"] if "short" in n] == ["fc1", "fc2"]
 
 
 def test_the_same_model_has_no_differences() -> None:
