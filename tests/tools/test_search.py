@@ -105,6 +105,8 @@ def test_the_page_says_what_a_loss_is_and_shows_all_networks_of_a_place() -> Non
     assert ".uniform, .greedy { fill: none;" in made
     assert "Loss is the distance from the float network's answers" in made
     assert "a network may be here twice, with two losses" in made
+    assert "The hypervolume is the share of a box" in made
+    assert ">loss 0.1</text>" in made, "rows of the picture say what their numbers are"
     assert "0 failed, 1 of those that a search begins with left out by its budget" in made
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from luciole.lquantizer.search.networks import Found
     from luciole.lquantizer.search.result import SearchResult
 
-_CELL, _LINE, _LEFT, _TOP = 96, 26, 150, 58
+_CELL, _LINE, _LEFT, _TOP = 96, 26, 190, 58
 _LONGEST = 10
 
 
@@ -29,7 +29,7 @@ def bits_of(option: str) -> int:
 
 def heat_map(search: SearchResult) -> str:
     """Draw a row for each file and a column for each layer, in the viewer's colours of bits."""
-    parts = [text(4, 40, "weights", kind="faint")]
+    parts = [text(4, 20, "layer", kind="faint"), text(4, 40, "weights", kind="faint")]
     for n, (name, weights) in enumerate(zip(search.layers, search.weights, strict=True)):
         short = name if len(name) <= _LONGEST else f"…{name[1 - _LONGEST :]}"
         x = _LEFT + _CELL * n
@@ -45,7 +45,7 @@ def heat_map(search: SearchResult) -> str:
 def _row(row: int, one: Found) -> Iterator[str]:
     y = _TOP + _LINE * row - 6
     yield text(4, y + 17, f"{one.bytes:,} B")
-    yield text(_LEFT - 12, y + 17, f"{one.loss:.3g}", "end", "faint")
+    yield text(_LEFT - 12, y + 17, f"loss {one.loss:.3g}", "end", "faint")
     for n, option in enumerate(one.candidate):
         x, bits = _LEFT + _CELL * n, bits_of(option)
         colour = BITS[min(known for known in BITS if known >= bits)]

@@ -28,6 +28,11 @@ _FITS = (
     "records; files and uniform networks in full. So a network may be here twice, with two losses: "
     "that of the file counts."
 )
+_GROWTH = (
+    "The hypervolume is the share of a box of sizes and losses whose points are both larger and "
+    "worse than some network so far. The box reaches to a loss of 1 and the float network's bytes. "
+    "Where the line is level, more evaluations bring little."
+)
 
 
 def page(search: SearchResult, model: str, viewed: bool = True) -> str:
@@ -40,7 +45,7 @@ def page(search: SearchResult, model: str, viewed: bool = True) -> str:
         "Files": _wide(_table(search, viewed)),
         "What the next kilobyte buys": _wide(_steps(search)),
         "At the sizes of uniform networks": _wide(_against(search)),
-        "What each layer is in each file": _wide(heat_map(search)),
+        "Format of each layer in each file": _wide(heat_map(search)),
         "Hypervolume by evaluation": _growth(search),
     }
     parts = (f"<section><h2>{name}</h2>{part}</section>\n" for name, part in sections.items())
@@ -98,8 +103,7 @@ def _growth(search: SearchResult) -> str:
         return "<p>nothing</p>"
     across = Axis.of("evaluations", [x for x, _, _ in grown])
     up = Axis.of("share of the box", [y for _, y, _ in grown])
-    told = "The box reaches to a loss of 1 and the float network's bytes."
-    return f"<p>{told}</p>" + _wide(plot({"files": grown}, across, up, "files"))
+    return f"<p>{_GROWTH}</p>" + _wide(plot({"files": grown}, across, up, "files"))
 
 
 # --------------------------------------------------------------------------------- tables
@@ -176,4 +180,4 @@ def _against(search: SearchResult) -> str:
         rows.append([escape(name), *(cell for pair in cells for cell in pair)])
     if not rows:
         return "<p>none keeps to the bounds</p>"
-    return _rows(("everywhere", "bytes", "loss", "best no larger", "its loss"), rows)
+    return _rows(("everywhere", "bytes", "loss", "best file no larger", "its loss"), rows)

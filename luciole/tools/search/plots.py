@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-_WIDE, _HIGH, _LEFT, _RIGHT, _TOP, _BELOW = 760, 380, 70, 14, 26, 46
+_WIDE, _HIGH, _LEFT, _RIGHT, _TOP, _BELOW = 760, 388, 70, 14, 26, 54
 _STEPS = (1, 2, 5)
 _RADII = {"searched": 3.0, "greedy": 7.5, "uniform": 10.0}
 """Rings are wider than what is at the same place, so that all of it is seen."""
@@ -63,7 +63,7 @@ class Axis:
     def named(self, tick: float) -> str:
         """Write a tick with as many digits as tell it from the next."""
         if self.is_log:
-            return f"{tick:.0e}" if tick < 1e-3 else f"{tick:g}"
+            return f"{tick:.0e}".replace("e-0", "e-") if tick < 1e-3 else f"{tick:g}"
         return f"{tick:,.{max(0, -math.floor(math.log10(self._step()) + 1e-9))}f}"
 
 
