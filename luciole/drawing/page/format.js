@@ -27,7 +27,7 @@ export function percent(share) {
 export function measured(measure, value) {
   if (value === undefined || value === null) return "";
   if (measure.unit === "B") return size(value);
-  return `${number(value, 4)}${measure.unit ? `\u00a0${measure.unit}` : ""}`;
+  return `${number(value, measure.key === "cosine" ? 7 : 4)}${measure.unit ? `\u00a0${measure.unit}` : ""}`;
 }
 
 export function typed(tensor) {

@@ -391,7 +391,7 @@ function sourcePart(model) {
 
 function proofPart(model) {
   if (!model.proof?.length) return null;
-  const lines = model.proof.map((line) => h("p", {}, line));
+  const lines = model.proof.map((line) => h("p", {}, line.replace(/^proof: /, "")));
   return h("section", { class: "part" }, h("h3", {}, "Proof"), lines);
 }
 

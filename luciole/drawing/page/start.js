@@ -17,9 +17,10 @@ export class Start {
   }
 
   invitation() {
+    const page = ["pages that ", h("code", {}, "circle-view -o"), " wrote."];
     const words = this.doc.served
-      ? "It takes .circle and .tflite files, ONNX files, recipes, and pages that circle-view -o wrote."
-      : "This page is a file: it takes pages that circle-view -o wrote. Run circle-view to open models.";
+      ? ["It takes .circle, .tflite and .onnx files, recipes, and ", page]
+      : ["This page is a file: it takes ", page, " To open models, run ", h("code", {}, "circle-view"), "."];
     return h(
       "section",
       { class: "start" },

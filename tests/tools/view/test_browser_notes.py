@@ -103,6 +103,7 @@ def test_a_report_brings_its_proof(visit: Open, pages: View, digits: Digits) -> 
     here = visit(pages(digits.quantized, "--report", digits.report).as_uri())
     proof = here.page.locator("#sidebar .part", has_text="Proof")
     expect(proof).to_contain_text("of the answers stay")
+    expect(proof).not_to_contain_text("proof:")
 
 
 @pytest.mark.parametrize("family", ["DejaVu Sans", "monospace"])
@@ -147,6 +148,7 @@ def test_a_page_without_a_model_takes_one(
     expect(here.page.get_by_role("button", name="Open a file …")).to_be_visible()
     expect(here.page.locator("#sidebar")).to_be_hidden()
     photograph(here, screenshots, "empty", scheme)
+    expect(here.page.locator("#bar h1")).to_be_visible()  # on narrow screens, too
     here.page.keyboard.press("Escape")
     with here.page.expect_file_chooser() as choice:
         here.page.get_by_role("button", name="Open a file …").click()
