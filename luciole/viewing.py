@@ -139,10 +139,11 @@ def _add_measured(subjects: Sequence[Subject], data: Data) -> None:
 
 def _subject(source: Path_ | Model | Result, place: int) -> Subject:
     """Describe a model to show, also one that ``verify`` would refuse."""
+    title = "quantized" if isinstance(source, Result) else ("model", "other")[place]
     if isinstance(source, Result):
         source = source.model
     if isinstance(source, Model):
-        return Subject(source, "model" if place == 0 else "other", findings=findings_of(source))
+        return Subject(source, title, findings=findings_of(source))
     expect(source, (str, os.PathLike), "a model or its path")
     path = Path(source)
     model, findings, dialect, nodes = read(path)

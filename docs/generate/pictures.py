@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page, ViewportSize
 
 SCHEMES: tuple[Literal["light"], Literal["dark"]] = ("light", "dark")
-SIZE: ViewportSize = {"width": 1280, "height": 860}
+SIZE: ViewportSize = {"width": 1100, "height": 740}
+SCALE = 1.5
+"""Pixels of a picture for each one of the page, for screens that have more."""
+
 SHOWN = chart.ASSETS / "viewer.json"
 """Texts of the viewer's page when it was photographed, without figures, which differ by machine."""
 
@@ -65,7 +68,7 @@ def photograph(chromium: str) -> None:
         address = page_file(Path(folder)).as_uri()
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         for scheme in SCHEMES:
-            page = browser.new_page(viewport=SIZE, color_scheme=scheme)
+            page = browser.new_page(viewport=SIZE, device_scale_factor=SCALE, color_scheme=scheme)
             texts = arranged(page, address)
             page.screenshot(path=chart.ASSETS / f"viewer-{scheme}.png")
         browser.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 from playwright.sync_api import BrowserContext
 
 from docs.generate.chart import ASSETS
-from docs.generate.pictures import SCHEMES, SHOWN, arranged, page_file
+from docs.generate.pictures import SCALE, SCHEMES, SHOWN, SIZE, arranged, page_file
 
 
 def test_the_viewer_shows_what_its_picture_shows(window: BrowserContext, tmp_path: Path) -> None:
@@ -24,4 +24,4 @@ def test_there_is_a_picture_for_light_and_dark() -> None:
     for scheme in SCHEMES:
         start = (ASSETS / f"viewer-{scheme}.png").read_bytes()[:24]
         assert start[:8] == b"\x89PNG\r\n\x1a\n"
-        assert int.from_bytes(start[16:20], "big") == 1280
+        assert int.from_bytes(start[16:20], "big") == SIZE["width"] * SCALE
