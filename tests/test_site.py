@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 
 from docs.generate import chart, graph, passes, programs, quantization, rooms, times
-from docs.generate.hooks import PARTS, PROGRAMS, first_page, on_config, on_page_markdown
+from docs.generate.hooks import (
+    PARTS,
+    PROGRAMS,
+    first_page,
+    on_config,
+    on_page_content,
+    on_page_markdown,
+)
 from luciole.tools.main import PROGRAMS as LISTED
 from luciole.tools.main import main
 from luciole.tools.one.table import ALIASES
@@ -63,6 +70,14 @@ def test_parts_take_the_place_of_their_comments() -> None:
     assert page == f"# Rooms\n\n{rooms.table()}\n"
     with pytest.raises(KeyError, match="cellar"):
         on_page_markdown("<!-- generated: cellar -->")
+
+
+def test_options_in_sentences_do_not_break_at_their_hyphens() -> None:
+    long = "benchmarks/of-a-very-long-name.py"
+    block = "<pre><code>luciole view --limit 4</code></pre>"
+    page = f"<p><code>--limit 4</code> <code>{long}</code></p>{block}"
+    kept = '<code><span class="unbroken">--limit</span> 4</code>'
+    assert on_page_content(page) == f"<p>{kept} <code>{long}</code></p>{block}"
 
 
 @pytest.mark.parametrize("name", PARTS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import html
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -80,6 +81,25 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
 def on_page_markdown(markdown: str, **_: object) -> str:
     """Put generated parts where a page asks for them. Raises KeyError for an unknown part."""
     return re.sub(r"<!-- generated: (\S+) -->", lambda found: PARTS[found[1]](), markdown)
+
+
+_CODE = re.compile(r"<pre.*?</pre>|<code>([^<]*)</code>", re.DOTALL)
+_HYPHENED = re.compile(r"\S*-\S*")
+_MOST_KEPT = 24
+"""Letters of a word of code that fits on a line of a narrow screen."""
+
+
+def on_page_content(content: str, **_: object) -> str:
+    """Keep short words of code in sentences, such as options, from breaking at their hyphens."""
+
+    def word(part: re.Match[str]) -> str:
+        is_short = len(html.unescape(part[0])) <= _MOST_KEPT
+        return f'<span class="unbroken">{part[0]}</span>' if is_short else part[0]
+
+    def code(part: re.Match[str]) -> str:
+        return part[0] if part[1] is None else f"<code>{_HYPHENED.sub(word, part[1])}</code>"
+
+    return _CODE.sub(code, content)
 
 
 def _lists(nav: Any) -> Iterator[list[Any]]:

@@ -14,7 +14,14 @@ WIDTH, LEFT, TOP, LONG = 900, 250, 58, 490
 ROW, GAP, MOST = 20, 30, 3.0
 """Pixels of a bar's row and between networks; the share that a bar of full length is."""
 
-_COLOURS = ("#004d40", "#00796b", "#26a69a", "#80cbc4")
+_COLOURS = (
+    ("#004d40", "#00796b"),
+    ("#00796b", "#26a69a"),
+    ("#26a69a", "#80cbc4"),
+    ("#80cbc4", "#d5efec"),
+)
+"""Of each width, by day and by night."""
+_NIGHT = "@media (prefers-color-scheme: dark)"
 
 
 def times(figures: Mapping[str, Any]) -> str:
@@ -24,7 +31,7 @@ def times(figures: Mapping[str, Any]) -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {tall}" role="img" '
         f'aria-label="{figures["what"]}">',
-        f"<style>{STYLE}</style>",
+        f"<style>{STYLE}\n{_fills(0)}\n{_NIGHT} {{ {_fills(1)} }}</style>",
         f'<rect class="paper" width="{WIDTH}" height="{tall}" rx="8"/>',
         text_at(20, 26, figures["what"], "title"),
     ]
@@ -36,6 +43,10 @@ def times(figures: Mapping[str, Any]) -> str:
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
+def _fills(night: int) -> str:
+    return " ".join(f".bar{row} {{ fill: {both[night]}; }}" for row, both in enumerate(_COLOURS))
+
+
 def _bars(network: Mapping[str, Any], bits: list[int], top: float) -> Iterator[str]:
     yield text_at(20, top + 14, network["name"].replace("->", " → "), "title")
     told = f"int8 {network['int8']:g} us, float32 {network['float32']:g} us"
@@ -43,7 +54,7 @@ def _bars(network: Mapping[str, Any], bits: list[int], top: float) -> Iterator[s
     for row, (width, time) in enumerate(zip(bits, network["luciole"], strict=True)):
         share = time / network["int8"]
         y, length = top + row * ROW, round(LONG * min(share, MOST) / MOST, 1)
-        yield f'<rect x="{LEFT + 40}" y="{y}" width="{length}" height="14" fill="{_COLOURS[row]}"/>'
+        yield f'<rect x="{LEFT + 40}" y="{y}" width="{length}" height="14" class="bar{row}"/>'
         yield text_at(LEFT + 32, y + 12, f"{width} bit", anchor="end")
         yield text_at(LEFT + 46 + length, y + 12, f"{share:.2f} ({time:g} us)")
 
