@@ -284,7 +284,7 @@ def _add_integers(parser: argparse.ArgumentParser) -> None:
     integers.add("--rounding", help="how weights are rounded: output_aware (default) or nearest")
     integers.add(
         "--rescale",
-        help="how channels between two layers are equalized: auto (default: the best of the "
+        help="how channels between two layers are rescaled: auto (default: the best of the "
         "others), none, weights, peaks, equal",
     )
     _add_ends(integers)
