@@ -185,6 +185,38 @@ def test_a_live_model_refuses_an_example(dense: Any) -> None:
         luciole.load(dense, RNG.normal(size=(1, 12)))
 
 
+def test_a_live_model_refuses_to_be_read_without_inputs(keras: Any, tmp_path: Path) -> None:
+    class Plain(keras.Model):  # type: ignore[misc]  # a class at run time
+        def call(self, x: Any) -> Any:
+            return x
+
+    for model in (keras.Sequential([keras.layers.Dense(3)]), Plain()):
+        with pytest.raises(FormatError, match="does not know its inputs: begin it with"):
+            luciole.load(model)
+
+
+def test_a_live_model_refuses_layers_that_tensorflow_does_not_convert(keras: Any) -> None:
+    class Failing(keras.layers.Layer):  # type: ignore[misc]  # a class at run time
+        fails = False
+
+        def call(self, x: Any) -> Any:
+            if self.fails:
+                raise RuntimeError("the layer fails")
+            return x
+
+    model = keras.Sequential([keras.Input((3,)), Failing()], name="net")
+    Failing.fails = True
+    with pytest.raises(FormatError, match="the Keras model 'net': TensorFlow cannot convert it: "):
+        luciole.load(model)
+
+
+def test_load_refuses_weights_alone(dense: Any, tmp_path: Path) -> None:
+    dense.save_weights(tmp_path / "net.weights.h5")
+    sentence = "net.weights.h5: it holds no model, weights at the most: model.save writes both"
+    with pytest.raises(FormatError, match=sentence):
+        luciole.load(tmp_path / "net.weights.h5")
+
+
 def test_an_imported_model_is_quantized_and_saved(
     dense: Any, imported: luciole.Model, tmp_path: Path
 ) -> None:

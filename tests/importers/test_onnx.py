@@ -520,6 +520,12 @@ def test_names_in_functions_that_are_no_text_are_refused() -> None:
         from_bytes(whole.replace(b"alpha", b"al\xc7ha"))
 
 
+def test_attributes_of_another_type_are_refused() -> None:
+    node = helper.make_node("Softmax", ["x"], ["y"], axis="last")
+    with pytest.raises(UnsupportedError, match="attribute axis is STRING, not INT"):
+        from_bytes(network([node], {"x": (2, 3)}))
+
+
 def test_old_operator_sets_are_refused() -> None:
     model = onnx.ModelProto.FromString((GOLDEN / "gru.onnx").read_bytes())
     model.opset_import[0].version = 5

@@ -104,11 +104,20 @@ def from_keras(keras_model: Any, batch: int | None = None) -> Model:
 
 def from_live(keras_model: Any, batch: int | None = None) -> Imported:
     """Import a live ``keras.Model``; the batch size stays open where TensorFlow can convert that,
-    else it is 1, unless ``batch`` says another.
+    else it is 1, unless ``batch`` says another. Raises FormatError where TensorFlow cannot convert
+    it, as a model that was never given its inputs.
     """
-    framework = tensorflow("a live model")
-    with silent():
-        return _converted(framework, keras_model, batch)
+    framework, name = tensorflow("a live model"), f"the Keras model {keras_model.name!r}"
+    try:
+        with silent():
+            return _converted(framework, keras_model, batch)
+    except LucioleError:
+        raise
+    except Exception as error:  # as of files
+        if not hasattr(keras_model, "inputs"):
+            needed = "begin it with keras.Input, or build a functional model around it"
+            raise FormatError(f"{name} does not know its inputs: {needed}") from error
+        raise FormatError(f"{name}: TensorFlow cannot convert it: {_reason(error)}") from error
 
 
 def _converted(framework: ModuleType, keras_model: Any, batch: int | None) -> Imported:

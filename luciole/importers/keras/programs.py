@@ -79,6 +79,8 @@ def _check_members(members: Sequence[zipfile.ZipInfo], most: int) -> None:
 
 def _hdf5_config(path: Path) -> str:
     with open_hdf5(path) as file:
+        if "model_config" not in file.attributes("/"):
+            raise FormatError("it holds no model, weights at the most: model.save writes both")
         return file.text("/", "model_config")
 
 

@@ -14,6 +14,7 @@ from luciole.schema.onnx_dialect import NUMBERS
 
 if TYPE_CHECKING:
     from onnx import AttributeProto, FunctionProto, NodeProto, OperatorSetIdProto, TypeProto
+    from onnx.defs import OpSchema
 
 
 @dataclass
@@ -115,6 +116,7 @@ def _defined(node: Node) -> Body | None:
         schema = defs.get_schema(node.kind, node.opset, node.domain)
     except (defs.SchemaError, TypeError):  # there is none, or the name is no text
         return None
+    _check_types(schema, node)
     body: FunctionProto | None = None
     if schema.has_function:  # type: ignore[attr-defined]  # onnx's types leave it out
         body = schema.function_body
@@ -124,6 +126,19 @@ def _defined(node: Node) -> Body | None:
         return None
     defaults = {n: a.default_value for n, a in schema.attributes.items() if a.default_value.name}
     return Body(body, defaults)
+
+
+def _check_types(schema: OpSchema, node: Node) -> None:
+    """Refuse attributes of another type than ONNX says, which its bodies would read as 0. Raises
+    RefusedError.
+    """
+    for attribute in node.proto.attribute if node.proto else ():
+        if attribute.name not in schema.attributes:
+            continue
+        kind = attribute.AttributeType.Name(attribute.type)
+        known = str(schema.attributes[attribute.name].type).rpartition(".")[2]
+        if kind not in ("UNDEFINED", known):
+            raise RefusedError(f"attribute {attribute.name} is {kind}, not {known}")
 
 
 def _of_types(schema: object, node: Node) -> FunctionProto | None:
