@@ -37,7 +37,7 @@ function cut(text, room, keepEnd = false) {
 function rowsOf(node, shown) {
   const room = WIDEST - 20;
   const rows = [];
-  if (shown.names) rows.push(["", cut(node.name, room, true)]);
+  if (shown.names) rows.push(["", cut(node.short ?? node.name, room, true)]);
   if (shown.constants) rows.push(...node.rows);
   if (shown.attributes) {
     const isOwnBand = (value) => node.activation && value === node.activation;

@@ -65,7 +65,7 @@ export class Find {
   }
 
   line(entry, i) {
-    const name = h("bdi", { class: "found-name" }, entry.name);
+    const name = h("bdi", { class: "found-name", title: entry.name }, entry.short ?? entry.name);
     return h(
       "li",
       { role: "option", id: `found-${i}`, onclick: () => this.go(i) },
@@ -127,6 +127,7 @@ function nodeEntries(doc, g, model, graph) {
       title,
       shape,
       name: n.name,
+      short: n.short,
       text: `${title} ${n.kind} ${n.category} ${n.name} ${from} ${shape} ${searched(`${shape} ${n.rows.map((r) => r.join(" ")).join(" ")}`)}`.toLowerCase(),
     };
   });
