@@ -72,11 +72,14 @@ def test_parts_take_the_place_of_their_comments() -> None:
         on_page_markdown("<!-- generated: cellar -->")
 
 
-def test_options_in_sentences_do_not_break_at_their_hyphens() -> None:
+def test_options_do_not_break_at_their_hyphens_nor_numbers_before_their_units() -> None:
     long = "benchmarks/of-a-very-long-name.py"
     block = "<pre><code>luciole view --limit 4</code></pre>"
     page = f"<p><code>--limit 4</code> <code>{long}</code></p>{block}"
     kept = '<code><span class="unbroken">--limit</span> 4</code>'
+    figures = '<p title="1 KB">36.3 KB, 9 % of 5 boxes</p>'
+    shown = '<p title="1 KB">36.3&nbsp;KB, 9&nbsp;% of 5 boxes</p>'
+    assert on_page_content(figures) == shown
     assert on_page_content(page) == f"<p>{kept} <code>{long}</code></p>{block}"
 
 

@@ -83,23 +83,32 @@ def on_page_markdown(markdown: str, **_: object) -> str:
     return re.sub(r"<!-- generated: (\S+) -->", lambda found: PARTS[found[1]](), markdown)
 
 
-_CODE = re.compile(r"<pre.*?</pre>|<code>([^<]*)</code>", re.DOTALL)
+_UNIT = r"(?:%|[KMG]?B|[mun]?s|dB|MHz)(?!\w)"
+_PARTS = re.compile(
+    rf"<pre.*?</pre>|<code>([^<]*)</code>|<code.*?</code>|<[^>]*>|(\d) (?={_UNIT})", re.DOTALL
+)
+"""Blocks, code in sentences, tags, and ends of numbers in front of their units."""
 _HYPHENED = re.compile(r"\S*-\S*")
 _MOST_KEPT = 24
 """Letters of a word of code that fits on a line of a narrow screen."""
 
 
 def on_page_content(content: str, **_: object) -> str:
-    """Keep short words of code in sentences, such as options, from breaking at their hyphens."""
+    """Keep short words of code in sentences, such as options, from breaking at their hyphens, and
+    numbers beside their units.
+    """
 
     def word(part: re.Match[str]) -> str:
         is_short = len(html.unescape(part[0])) <= _MOST_KEPT
         return f'<span class="unbroken">{part[0]}</span>' if is_short else part[0]
 
-    def code(part: re.Match[str]) -> str:
-        return part[0] if part[1] is None else f"<code>{_HYPHENED.sub(word, part[1])}</code>"
+    def kept(part: re.Match[str]) -> str:
+        code, digit = part.groups()
+        if code is not None:
+            return f"<code>{_HYPHENED.sub(word, code)}</code>"
+        return part[0] if digit is None else f"{digit}&nbsp;"
 
-    return _CODE.sub(code, content)
+    return _PARTS.sub(kept, content)
 
 
 def _lists(nav: Any) -> Iterator[list[Any]]:
