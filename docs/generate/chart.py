@@ -12,13 +12,14 @@ ASSETS = Path(__file__).parents[1] / "assets"
 FIGURES, DRAWING = ASSETS / "accuracy.json", ASSETS / "accuracy.svg"
 
 WIDTH, HEIGHT = 900, 400
-LEFT, TOP, PANEL, TALL, GAP = 56, 64, 370, 236, 72
+LEFT, TOP, PANEL, TALL, GAP = 56, 76, 370, 224, 72
 STYLE = """
 .paper { fill: #fff; } text { fill: #333; font: 12px system-ui, sans-serif; }
+text { paint-order: stroke; stroke: #fff; stroke-width: 3px; }
 .title { font-weight: 600; font-size: 13px; } .note { fill: #666; }
 .axis { stroke: #888; fill: none; } .grid { stroke: #8884; }
 @media (prefers-color-scheme: dark) {
-  .paper { fill: #16191f; } text { fill: #ddd; } .note { fill: #999; }
+  .paper { fill: #16191f; } text { fill: #ddd; stroke: #16191f; } .note { fill: #999; }
 }"""
 
 _MIDDLE, _START, _END = "middle", "start", "end"
@@ -73,6 +74,8 @@ def _axes(network: Mapping[str, Any], place: Any) -> Iterator[str]:
         percent += step
     (x, y), (end, _) = place(low, least), place(high, least)
     yield f'<path class="axis" d="M{x} {TOP}V{y}H{end}"/>'
+    yield text_at(x, TOP - 6, "answers that stay", "note")
+    yield text_at(end, y - 6, "size of the file", "note", _END)
     for kilobytes in range(low, high + 1, 50 if high - low > 100 else 20):
         yield text_at(place(kilobytes, least)[0], y + 18, f"{kilobytes} KB", anchor=_MIDDLE)
 
@@ -98,7 +101,7 @@ def _legend(tools: Sequence[Mapping[str, str]]) -> Iterator[str]:
         yield mark(tool, x, y - 4)
         yield text_at(x + 12, y, tool["name"])
         x += 34 + 7 * len(tool["name"])
-    note = "answers that stay as the float network gives them; 2/4: bits of weights / of inputs"
+    note = "answers that stay are those of the float network; 2/4: bits of weights / of inputs"
     yield text_at(LEFT - 5, HEIGHT - 18, note, "note")
 
 

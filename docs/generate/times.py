@@ -35,11 +35,11 @@ def times(figures: Mapping[str, Any]) -> str:
         f'<rect class="paper" width="{WIDTH}" height="{tall}" rx="8"/>',
         text_at(20, 26, figures["what"], "title"),
     ]
-    for number, network in enumerate(networks):
-        parts += _bars(network, bits, TOP + number * (len(bits) * ROW + GAP))
     line = round(LEFT + 40 + LONG / MOST, 1)
     parts.append(f'<path class="grid" d="M{line} {TOP - 12}V{tall - 24}"/>')
     parts.append(text_at(line + 6, TOP - 6, "LiteRT int8 = 1", "note"))
+    for number, network in enumerate(networks):
+        parts += _bars(network, bits, TOP + number * (len(bits) * ROW + GAP))
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
