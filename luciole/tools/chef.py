@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole chef") -> in
 
 def _add_constants(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="the seed of random constants"
+        "--seed", type=int, metavar="N", help="the seed of random constants (default 0)"
     )
     parser.add_argument(
         "--constants-limit",
@@ -84,7 +84,7 @@ def _cook(arguments: argparse.Namespace) -> int:
     from luciole.exporters import save
     from luciole.tools.common.writing import check_output
 
-    if arguments.seed < 0:
+    if arguments.seed is not None and arguments.seed < 0:
         raise UsageError(f"--seed takes a number from 0 on, found {arguments.seed}")
     check_output(arguments.output)
     model, findings, *_ = _recipe(arguments)
@@ -108,10 +108,11 @@ def _recipe(arguments: argparse.Namespace) -> Imported:
     from luciole.importers.recipe.cook import cook, cook_file
     from luciole.importers.recipe.fillers import CONSTANTS_LIMIT
 
+    seed = arguments.seed or 0
     limit = CONSTANTS_LIMIT if arguments.constants_limit is None else arguments.constants_limit
     if arguments.source != "-":
-        return cook_file(Path(arguments.source), arguments.seed, limit)
-    return cook(sys.stdin.buffer.read(), arguments.seed, limit)
+        return cook_file(Path(arguments.source), seed, limit)
+    return cook(sys.stdin.buffer.read(), seed, limit)
 
 
 def _faults(findings: Sequence[Finding]) -> list[Finding]:
@@ -128,6 +129,10 @@ def _reverse(arguments: argparse.Namespace) -> int:
     from luciole.files import check_writable, write_file
     from luciole.tools.common.reading import judged, read_model
 
+    for name in ("seed", "constants_limit"):
+        if vars(arguments)[name] is not None:
+            option = name.replace("_", "-")
+            raise UsageError(f"--{option} is for recipes: --reverse makes no constants")
     most = _most_values(arguments.values)
     if arguments.output is not None:
         check_writable(arguments.output)

@@ -22,7 +22,7 @@ from luciole.tools.common.command import (
 )
 from luciole.tools.common.extents import add_extents, asked_extents
 from luciole.tools.proving.files import content_of, proved, show_proof, write_judged
-from luciole.tools.proving.options import add_proof
+from luciole.tools.proving.options import add_proof, check_proof
 
 if TYPE_CHECKING:
     from luciole.ir import Model
@@ -89,6 +89,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from luciole.ir.passes.layout.put_channels_last import put_channels_last
     from luciole.tools.common.writing import check_output
 
+    check_proof(arguments)
     check_output(arguments.output)
     _announce(arguments)
     imported = read(arguments.source, asked_extents(arguments), unroll=arguments.unroll)

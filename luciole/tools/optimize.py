@@ -36,7 +36,7 @@ from luciole.tools.common.command import (
 )
 from luciole.tools.common.extents import add_extents, asked_extents
 from luciole.tools.proving.files import content_of, proved, show_proof, write_judged
-from luciole.tools.proving.options import add_proof
+from luciole.tools.proving.options import add_proof, check_proof
 
 if TYPE_CHECKING:
     from luciole.ir import Model
@@ -104,6 +104,7 @@ def _run(arguments: argparse.Namespace) -> int:
     for name, option in ((arguments.model, "MODEL"), (arguments.output, "-o FILE")):
         if name is None:
             raise UsageError(f"{option} is missing")
+    check_proof(arguments, "verify")
     if arguments.verify is None:
         check_without_data(arguments, "preprocess", "limit", needs="--verify DATA")
     check_output(arguments.output)
@@ -137,6 +138,7 @@ def _judges(arguments: argparse.Namespace, model: Model) -> Judges | None:
     from luciole.lquantizer.judging.records import Judges
     from luciole.tools.data import asked_data
 
+    check_proof(arguments, "verify")
     if arguments.verify is None:
         return None
     data = asked_data(arguments, model.graph, arguments.verify, limit=arguments.limit)

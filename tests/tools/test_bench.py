@@ -226,6 +226,7 @@ INPUT_SHAPE = "argument --input-shape/--input-layer-shape"
         (["m.circle", "--min_secs", "-1"], "--min-secs is -1.0, at least 0 is needed"),
         (["m.circle", "--max_secs", "nan"], "--max-secs is nan, at least 0 is needed"),
         (["m.circle", "--warmup_runs=-1"], "--warmup-runs is -1, at least 0 is needed"),
+        (["m.circle", "--seed=-1"], "--seed is -1, at least 0 is needed"),
         (["m.circle", "--warmup_min_secs=-1"], "--warmup-min-secs is -1.0, at least 0 is"),
         (["m.circle", "--labels", "y"], "--labels goes with --data"),
         (["m.circle", "--limit", "3"], "--limit goes with --data"),

@@ -133,6 +133,7 @@ def test_a_recipe_is_a_model_for_other_programs(capsys: Capture, recipe: Path) -
         (["net.recipe", "-o", "x.pt"], 2, "x.pt: can write .circle, .tflite and .onnx, not .pt"),
         (["net.recipe", "-o", "none/x.circle"], 1, "there is no folder none"),
         (["net.recipe", "-o", "x.circle", "--seed", "-1"], 2, "--seed takes a number from 0 on"),
+        (["net.recipe", "--reverse", "--seed", "3"], 2, "--seed is for recipes: --reverse makes"),
         (["net.recipe", "-o", "x.circle", "--values", "3"], 2, "--values is for --reverse"),
         (["none.recipe", "-o", "x.circle"], 1, "none.recipe: No such file or directory"),
         (["model.circle", "-o", "x.circle"], 1, "model.circle: line 1: cannot read"),

@@ -99,5 +99,8 @@ def test_optimize_refuses_what_is_missing_or_unknown(capsys: Capture, folder: Pa
     for option in ("--limit=3", "--preprocess=x/2", "--data-limit=1KB", "--allow-outside"):
         outcome = call(capsys, "optimize", "net.circle", "-o", "o.circle", option)
         assert outcome.error(2) == f"{option.partition('=')[0]} goes with --verify DATA"
+    for words in (["--keep"], ["--verify", "x.npy"]):
+        outcome = call(capsys, "optimize", "net.circle", "-o", "o.circle", "--no-proof", *words)
+        assert outcome.error(2) == f"{words[0]} goes with a proof: leave --no-proof out"
     argv = ("optimize", "net.circle", "-o", "o.circle", "--passes", "remove_deed")
     assert "did you mean remove_dead?" in call(capsys, *argv).error(1)

@@ -176,6 +176,9 @@ def test_mixed_has_fewer_than_4_bits_where_luciole_alone_reads_the_file(
             "ranges is 'odd'",
         ),
         ("net.tflite -o q.txt --scheme dynamic", "q.txt"),
+        ("net.tflite -o q.tflite --scheme dynamic --preprocess x/2", "--preprocess goes with --da"),
+        ("net.tflite -o q.tflite --scheme float16 --calibration 9", "--calibration goes with --da"),
+        ("net.tflite -o q.tflite --scheme dynamic --no-proof --keep", "--keep goes with a proof"),
         (
             "net.tflite -o q.onnx --scheme minifloat --search --data data.npz:x_train",
             "q.onnx: ONNX has no minifloats: .circle and .tflite do",

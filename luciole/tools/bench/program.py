@@ -43,6 +43,7 @@ LEAST = {
     "max_secs": 0,
     "warmup_runs": 0,
     "warmup_min_secs": 0,
+    "seed": 0,
 }
 """The least that options may be."""
 

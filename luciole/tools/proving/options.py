@@ -32,6 +32,15 @@ def add_proof(parser: argparse._ActionsContainer, *, learns: bool = False) -> No
     )
 
 
+def check_proof(arguments: argparse.Namespace, *names: str) -> None:
+    """Refuse ``--keep``, and options of these ``names``, beside ``--no-proof``. Raises
+    UsageError.
+    """
+    for name in ("keep", *names):
+        if arguments.no_proof and vars(arguments)[name]:
+            raise UsageError(f"--{name} goes with a proof: leave --no-proof out")
+
+
 def asked_split(
     arguments: argparse.Namespace, graph: Graph, path: str, labels: str | None = None
 ) -> Split:

@@ -8,9 +8,15 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from luciole.tools.common import console
-from luciole.tools.common.command import FINE, UsageError, parser_for, run_program
+from luciole.tools.common.command import (
+    FINE,
+    UsageError,
+    check_without_data,
+    parser_for,
+    run_program,
+)
 from luciole.tools.proving.files import write_proved
-from luciole.tools.proving.options import asked_metric, asked_split
+from luciole.tools.proving.options import asked_metric, asked_split, check_proof
 from luciole.tools.quantizing.arguments import Kind, add_arguments
 from luciole.tools.quantizing.choices import (
     asked_options,
@@ -46,6 +52,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from luciole.quantizing import model_for
 
     _take_model(arguments)
+    check_proof(arguments)
     is_converted = arguments.simulate or arguments.requantize is not None
     if is_converted:
         check_conversion(arguments)
@@ -69,6 +76,8 @@ def _options(arguments: argparse.Namespace) -> Options:
         check_sensitivity(arguments)
     options = asked_options(arguments)
     check_training(arguments, options)
+    if arguments.data is None and arguments.tune_data is None:
+        check_without_data(arguments, "preprocess", "calibration")
     return options
 
 
