@@ -219,6 +219,8 @@ def test_resize_refuses_shapes_that_an_operator_does_not_take() -> None:
         luciole.resize(residual(), {"image": (1, 16, 8, 3)})
     with pytest.raises(ShapeError, match=r"^extent 0 of image is 0: 1 to 2,147,483,647 are"):
         luciole.resize(residual(), {"image": (0, 8, 8, 3)})
+    with pytest.raises(ShapeError, match=r"^input 'image' cannot get the shape of a single number"):
+        luciole.resize(residual(), {"image": ()})
     model = Model()
     graph = model.add_graph(Graph("main"))
     x = graph.add_input("x", (1, 4))

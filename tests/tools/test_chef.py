@@ -136,7 +136,7 @@ def test_a_recipe_is_a_model_for_other_programs(capsys: Capture, recipe: Path) -
         (["net.recipe", "--reverse", "--seed", "3"], 2, "--seed is for recipes: --reverse makes"),
         (["net.recipe", "-o", "x.circle", "--values", "3"], 2, "--values is for --reverse"),
         (["none.recipe", "-o", "x.circle"], 1, "none.recipe: No such file or directory"),
-        (["model.circle", "-o", "x.circle"], 1, "model.circle: line 1: cannot read"),
+        (["model.circle", "-o", "x.circle"], 1, "model.circle: no text: a recipe is needed; luci"),
         (
             ["bad.recipe", "-o", "x.circle"],
             1,

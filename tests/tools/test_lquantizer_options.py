@@ -351,7 +351,7 @@ def test_lquantizer_refuses_what_cannot_be_trained_before_the_fit(
         ("--auto_bits --target_size 9 --scheme levels:w2a4", "target_size finds the bits: scheme "),
         ("--scheme=", "--scheme is empty: leave it out, or name one"),
         ("--report=", "argument --report: the path of a file is needed, found ''"),
-        ("--target_size 9", "--auto-bits goes with one of --target-size SIZE and --target-drop"),
+        ("--target_size 9", "--target-size goes with --auto-bits"),
         ("--auto_bits --target_size 9kg", "argument --target-size: '9kg' is no size: write 60000"),
         ("--auto_bits --target_size 9 --target_drop 1", "--auto-bits goes with one of "),
         ("--auto_bits --target_size 9 --weights_only", "--auto-bits goes with --method fit and "),

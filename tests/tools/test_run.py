@@ -131,6 +131,8 @@ def test_run_refuses_what_does_not_go_together(capsys: Capture, folder: Path) ->
     assert "named twice" in call(
         capsys, "run", "model.circle", "--data", "train.hdf5", "-o", "train.hdf5"
     ).error(2)
+    nameless = call(capsys, "run", "model.circle", "--data", "train.hdf5", "-o", "each:").error(2)
+    assert nameless == "each: needs a prefix of names: each:PREFIX"
     luciole.save(two_outputs(), "two.circle")
     np.save("x.npy", random(3, 5, 20))
     refusal = call(capsys, "run", "two.circle", "--data", "x.npy", "-o", "y.npy").error(2)

@@ -52,7 +52,11 @@ def cook_file(path: Path, seed: int = 0, constants_limit: int = CONSTANTS_LIMIT)
 
 
 def cook(text: bytes, seed: int = 0, constants_limit: int = CONSTANTS_LIMIT) -> Imported:
-    """Cook a recipe as ``import_recipe`` does, and find the faults of the model."""
+    """Cook a recipe as ``import_recipe`` does, and find the faults of the model. Raises
+    FormatError for what is no text, as a model in the place of a recipe.
+    """
+    if b"\0" in text:
+        raise FormatError("no text: a recipe is needed; luciole chef --reverse writes a model's")
     source = text.decode("utf-8", "surrogateescape")
     model = import_recipe(source, seed, constants_limit)
     return Imported(model, verify(model))

@@ -31,6 +31,9 @@ def resize(model: Model, shapes: Mapping[str, Shape]) -> Model:
         value = main_tensor(copy.graph, name)
         if not value.is_input:
             raise GraphError(f"tensor {name!r} is no input: only inputs are given other shapes")
+        if value.dims and shape == ():
+            axes = f"it has {len(value.dims)} axes"
+            raise ShapeError(f"input {name!r} cannot get the shape of a single number: {axes}")
         changed[value] = shape
     _infer(copy.graph, changed)
     return copy

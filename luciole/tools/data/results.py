@@ -38,6 +38,8 @@ def check_results(path: str) -> None:
     """Refuse early a file that ``write_results`` would refuse after long work. Raises UsageError
     for an extension of none.
     """
+    if path == EACH:
+        raise UsageError("each: needs a prefix of names: each:PREFIX")
     if path.startswith(EACH):
         check_writable(f"{path.removeprefix(EACH)}0")
         return

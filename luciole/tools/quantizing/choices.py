@@ -208,10 +208,11 @@ def _levels(arguments: argparse.Namespace, scheme: str) -> QuantizeOptions:
 def _check_auto_bits(arguments: argparse.Namespace) -> None:
     """Refuse options that contradict ``--auto-bits``, and targets without it."""
     targets = [arguments.target_size, arguments.target_drop]
-    if targets.count(None) < (1 if arguments.auto_bits else 2):
-        raise UsageError("--auto-bits goes with one of --target-size SIZE and --target-drop POINTS")
     if not arguments.auto_bits:
+        refuse(arguments, ("target_size", "target_drop"), "{} goes with --auto-bits")
         return
+    if not any(targets.count(None) == count for count in (1, 2)):
+        raise UsageError("--auto-bits goes with one of --target-size SIZE and --target-drop POINTS")
     if arguments.metric and targets.count(None) == 2:
         raise UsageError("--metric has a unit of its own: give --target-drop in it")
     if arguments.method == "published" or arguments.weights_only:
