@@ -174,7 +174,9 @@ class Affine:
     def decode(self, codes: Array) -> NDArray[np.float64]:
         """Compute the real numbers that codes stand for."""
         scale, points = self.along(codes.shape)
-        real: NDArray[np.float64] = (codes.astype(np.float64) - points) * scale.astype(np.float64)
+        real: NDArray[np.float64] = codes.astype(np.float64)
+        real -= points
+        real *= scale.astype(np.float64)
         return real
 
     def encode(self, x: Array) -> Array:
@@ -187,12 +189,14 @@ class Affine:
         scale, points = self.along(x.shape)
         low, high = self.limits
         with np.errstate(all="ignore"):
-            steps = (x / scale.astype(x.dtype)).astype(np.float64)
-            nearest = rounded(steps) + points
-        filled = np.where(np.isnan(nearest), low, nearest)
-        beyond = filled >= high  # which no float64 equals where it is INT64's: processors differ
-        codes = np.where(beyond, 0, np.maximum(filled, low)).astype(array_type(self.dtype))
-        return np.asarray(np.where(beyond, array_type(self.dtype).type(high), codes))
+            nearest = rounded(np.asarray(x / scale.astype(x.dtype), np.float64))
+            nearest += points
+        np.fmax(nearest, low, out=nearest)  # of NaN and a number the number
+        beyond = nearest >= high
+        nearest[beyond] = 0  # the highest is no float64 where it is INT64's: processors differ
+        codes = nearest.astype(array_type(self.dtype))
+        codes[beyond] = high
+        return codes
 
     def entries(self, indices: NDArray[np.intp], shape: tuple[int, ...]) -> Affine:
         """Take the scales of some entries of axis 0 of a tensor of this shape. Raises LucioleError
@@ -330,7 +334,10 @@ def zero_code(value: Value) -> int:
 
 def rounded(x: Array | np.floating) -> Array:
     """Round to the nearest integers, halves away from zero, in the floating-point type of x."""
-    return np.asarray(np.copysign(np.floor(np.abs(x) + x.dtype.type(0.5)), x))
+    nearest = np.asarray(np.abs(x) + x.dtype.type(0.5))
+    np.floor(nearest, out=nearest)
+    np.copysign(nearest, x, out=nearest)
+    return nearest
 
 
 def faults(value: Value, name: str, *, only_read: bool = False) -> Iterator[str]:
