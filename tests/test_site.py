@@ -164,6 +164,9 @@ def test_every_pass_is_in_the_reference() -> None:
         in passes.directives()
     )
     assert "__init__" not in passes.directives()
+    assert "| TRANSPOSE(<wbr>TRANSPOSE(x)) -> " in passes.table(), (
+        "operators in operators may break"
+    )
 
 
 def test_the_chart_shows_its_figures() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from luciole.ir.passes.registry import NamedPass, all_passes
 
 
@@ -18,7 +20,7 @@ def table() -> str:
 
 def _row(one: NamedPass) -> str:
     run = "on request" if one.call.on_request else "for .circle" if one.needs_circle else "always"
-    summary = one.summary.replace("|", "\\|")
+    summary = re.sub(r"\((?=[A-Z])", "(<wbr>", one.summary.replace("|", "\\|"))
     return f"| [`{one.name}`](#{one.name}) | {one.folder} | {summary} | {run} |"
 
 
