@@ -82,9 +82,10 @@ def _least(seen: Seen, dtype: TensorType, losses: Losses) -> Range:
 
 def _errors(limits: Floats, middles: Floats, counts: Floats, dtype: TensorType) -> Floats:
     affine = of_ranges(limits, dtype)
-    decoded = affine.decode(affine.encode(np.tile(middles, (len(limits), 1))))
-    squares = np.square(decoded - middles)
-    return np.array([row @ counts for row in squares])  # one product may add in another order
+    errors = affine.decode(affine.encode(np.broadcast_to(middles, (len(limits), len(middles)))))
+    errors -= middles
+    np.square(errors, out=errors)
+    return np.array([row @ counts for row in errors])  # one product may add in another order
 
 
 def _divergences(limits: Floats, middles: Floats, counts: Floats, dtype: TensorType) -> Floats:
