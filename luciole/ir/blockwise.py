@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from luciole.ir.dtypes import Array, byte_count, element_bits, integer_range, limits_of
 from luciole.ir.errors import LucioleError
-from luciole.ir.quantization import rounded
+from luciole.ir.quantization import is_affine, rounded
 from luciole.ir.value import Value, element_count, shape_text
 from luciole.schema.enums import TensorType
 from luciole.schema.tables import BlockwiseQuantization, QuantizationParameters
@@ -29,6 +29,11 @@ def blocks_of(value: Value) -> BlockwiseQuantization | None:
     table = value.quantization
     details = None if table is None else table.details
     return details if isinstance(details, BlockwiseQuantization) else None
+
+
+def is_coded(value: Value) -> bool:
+    """Check whether a tensor has scales: one, one for each channel or one for each block."""
+    return is_affine(value) or blocks_of(value) is not None
 
 
 def stored_scales(scales: Array) -> NDArray[np.float32]:

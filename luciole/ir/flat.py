@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from luciole.ir.errors import GraphError
 from luciole.ir.fields import for_graphs
 from luciole.ir.op import Op
-from luciole.ir.value import Producer, Use, Value
+from luciole.ir.value import Producer, Use, Value, map_blocks
 
 if TYPE_CHECKING:
     from luciole.ir.graph import Graph
@@ -81,8 +81,8 @@ def _flat_value(value: Value, values: Mapping[Value, int], ops: Mapping[Op, int]
     made = value.producer
     producer = None if made is None or made.op not in ops else (ops[made.op], made.slot)
     users = [(ops[use.op], use.slot) for use in value.users if use.op in ops]
-    scales, points = (None if v is None else values.get(v) for v in value.block_tensors)
-    return FlatValue(value.own_attributes(), producer, users, (scales, points))
+    blocks = map_blocks(value.block_tensors, values.get)
+    return FlatValue(value.own_attributes(), producer, users, blocks)
 
 
 def _flat_op(op: Op, values: Mapping[Value, int], graphs: Mapping[Graph, int]) -> FlatOp:
@@ -113,8 +113,7 @@ def restore_graph(graph: Graph, flat: FlatGraph, graphs: Sequence[Graph]) -> Non
     for value, stored in zip(graph.values, flat.values, strict=True):
         value.graph = graph
         value.users = [Use(graph.ops[number], slot) for number, slot in stored.users]
-        scales, points = (None if n is None else graph.values[n] for n in stored.block_tensors)
-        value.block_tensors = scales, points
+        value.block_tensors = map_blocks(stored.block_tensors, graph.values.__getitem__)
         if stored.producer is not None:
             value.producer = Producer(graph.ops[stored.producer[0]], stored.producer[1])
 

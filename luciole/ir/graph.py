@@ -17,7 +17,7 @@ from luciole.ir.name_counts import NameCounts
 from luciole.ir.op import Op
 from luciole.ir.places import Places
 from luciole.ir.shown import Shown, Written
-from luciole.ir.value import UNRANKED, Buffer, Producer, Shape, Value
+from luciole.ir.value import UNRANKED, Buffer, Producer, Shape, Value, map_blocks
 from luciole.schema.enums import TensorType
 from luciole.schema.printable import counted, quoted
 
@@ -323,8 +323,7 @@ class Graph(Written):
         copy.debug_metadata_index = self.debug_metadata_index
         values = {value: copy.add_value(value.clone()) for value in self.values}
         for value, twin in values.items():
-            scales, points = (None if v is None else values.get(v) for v in value.block_tensors)
-            twin.block_tensors = scales, points
+            twin.block_tensors = map_blocks(value.block_tensors, values.get)
         copy.inputs = [values[v] for v in self.inputs]
         copy.outputs = [values[v] for v in self.outputs]
         for op in self.ops:

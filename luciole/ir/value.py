@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +78,16 @@ class Producer(NamedTuple):
 
 BlockTensors = tuple["Value | None", "Value | None"]
 """Other tensors of a graph: scales and zero points of a tensor's blocks."""
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+def map_blocks(
+    tensors: tuple[S | None, S | None], change: Callable[[S], T | None]
+) -> tuple[T | None, T | None]:
+    """Change scales and zero points of blocks, tensors or their numbers, where there are any."""
+    scales, points = tensors
+    return None if scales is None else change(scales), None if points is None else change(points)
 
 
 class Buffer:

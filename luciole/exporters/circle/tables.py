@@ -17,6 +17,7 @@ from luciole.ir.blockwise import blocks_of
 from luciole.ir.errors import FormatError, UnsupportedError
 from luciole.ir.fields import Field, for_graphs
 from luciole.ir.text.flexbuffer import read_map
+from luciole.ir.value import map_blocks
 from luciole.schema import large, opcodes, tables
 from luciole.schema.dialect import CIRCLE, Dialect
 from luciole.schema.enums import BuiltinOperator, BuiltinOptions
@@ -245,7 +246,7 @@ def _quantization(value: Value, index: dict[Value, int]) -> tables.QuantizationP
     table, details = value.quantization, blocks_of(value)
     if table is None or details is None:
         return table
-    scales, points = (None if v is None else index.get(v) for v in value.block_tensors)
+    scales, points = map_blocks(value.block_tensors, index.get)
     blocks = copy(details)
     blocks.scales = details.scales if scales is None else scales
     blocks.zero_points = details.zero_points if points is None else points

@@ -11,7 +11,7 @@ from luciole.exporters.onnx.elements import FOUR_BITS, SINCE_FOUR_BITS, onnx_typ
 from luciole.exporters.onnx.errors import RefusedError
 from luciole.exporters.onnx.nodes import Term
 from luciole.exporters.onnx.rules import rules
-from luciole.ir import Graph, Model, Op, TensorType, Value
+from luciole.ir import Graph, Op, TensorType, Value
 from luciole.ir.analysis.bias_steps import steps_of_bias
 from luciole.ir.blockwise import Blockwise, blocks_of
 from luciole.ir.dtypes import array_type
@@ -22,12 +22,6 @@ from luciole.ir.quantization import Affine, affine_of, is_affine
 
 _WIDE = (TensorType.INT16, TensorType.UINT16, *FOUR_BITS)
 """Element types that ONNX quantizes to since the operator set of 4 bits."""
-
-
-def has_codes(model: Model) -> bool:
-    """Return whether any tensor has scales."""
-    values = [value for graph in model.graphs for value in graph.values]
-    return any(is_affine(value) or blocks_of(value) for value in values)
 
 
 def needs_four_bits(value: Value) -> bool:

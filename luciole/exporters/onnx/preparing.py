@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from luciole.exporters.onnx.integers import has_codes, spell_out
+from luciole.exporters.onnx.integers import spell_out
 from luciole.ir import Model, Op, Value
 from luciole.ir.analysis.decoded import is_decoder, unpacked
+from luciole.ir.blockwise import is_coded
 from luciole.ir.graph import all_ops
 from luciole.ir.ops.levelsdecode import LevelsDecode
 from luciole.ir.ops.minifloat import MinifloatDecode
@@ -26,7 +27,8 @@ def prepared(model: Model, stays: Callable[[Op], bool]) -> Model:
         isinstance(op, UnidirectionalSequenceLSTM) and why_unlike(op.cell_clip, op.given_operands())
         for op in all_ops(model.graphs)
     )
-    codes, open_ = has_codes(model), any(value.has_open_rank for value in model.graph.outputs)
+    codes = any(is_coded(value) for graph in model.graphs for value in graph.values)
+    open_ = any(value.has_open_rank for value in model.graph.outputs)
     packed = any(map(is_decoder, all_ops(model.graphs)))
     if not (unlike or codes or open_ or packed):
         return model

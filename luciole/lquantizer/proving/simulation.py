@@ -7,12 +7,12 @@ import numpy as np
 from luciole.ir import Graph, LucioleError, Model, Op, TensorType, Value
 from luciole.ir.analysis.bias_steps import steps_of_bias
 from luciole.ir.analysis.weights import stored_constant
-from luciole.ir.blockwise import blocks_of
+from luciole.ir.blockwise import is_coded
 from luciole.ir.graph import all_ops
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.ops.unidirectional_sequence_lstm import LSTMLayer
 from luciole.ir.passes.cleaning.remove_dead import remove_dead
-from luciole.ir.quantization import is_affine
+from luciole.ir.value import map_blocks
 from luciole.lquantizer.network.result import Result
 from luciole.lquantizer.rewrite.integers import set_bias
 from luciole.lquantizer.whole.simulate import simulate
@@ -77,12 +77,7 @@ def _is_hybrid(op: Op) -> bool:
     if stored_constant(op) is None and not isinstance(op, LSTMLayer):
         return False
     is_float = op.results[0].dtype == TensorType.FLOAT32
-    return is_float and any(v is not None and v.is_constant and _is_coded(v) for v in op.operands)
-
-
-def _is_coded(value: Value) -> bool:
-    """Check whether a tensor holds integers that stand for real numbers."""
-    return is_affine(value) or blocks_of(value) is not None
+    return is_float and any(v is not None and v.is_constant and is_coded(v) for v in op.operands)
 
 
 def _take_weights(op: Op, twin: Op) -> None:
@@ -101,9 +96,5 @@ def _copy(value: Value, graph: Graph) -> Value:
     """Add a constant of another graph, with the scales of its blocks."""
     constant = graph.add_constant(graph.unique_name(value.name), value.contents, value.dtype)
     constant.quantization = value.quantization
-    scales, points = value.block_tensors
-    constant.block_tensors = (
-        None if scales is None else _copy(scales, graph),
-        None if points is None else _copy(points, graph),
-    )
+    constant.block_tensors = map_blocks(value.block_tensors, lambda v: _copy(v, graph))
     return constant

@@ -9,7 +9,7 @@ from luciole.ir.graph import Graph
 from luciole.ir.op import Op
 from luciole.ir.ops.control_flow import Delegating
 from luciole.ir.rewriting.passes import graph_pass
-from luciole.ir.value import Value
+from luciole.ir.value import Value, map_blocks
 
 
 @graph_pass(on_request=True)
@@ -66,8 +66,5 @@ def _copied(value: Value, graph: Graph, known: dict[Value, Value | None]) -> Val
     copy = known.get(value)
     if copy is None:
         copy = known[value] = graph.add_value(value.clone())
-        scales, points = (
-            None if v is None else _copied(v, graph, known) for v in value.block_tensors
-        )
-        copy.block_tensors = scales, points
+        copy.block_tensors = map_blocks(value.block_tensors, lambda v: _copied(v, graph, known))
     return copy
