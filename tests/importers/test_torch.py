@@ -176,6 +176,7 @@ def test_modules_refuse_what_torch_cannot_trace_or_write(torch: Any, module: Any
         (Decomposes(), square, None, "as ONNX: there is no ONNX form of aten.linalg_eig"),
         (module, one, {0: "batch"}, "is 1 in the example: torch needs 2 or more there"),
         (module, square, None, "cannot trace it: "),
+        (module, one, "batch", "dynamic_shapes: a dictionary by axis, .* is needed, found str"),
         (module, None, None, r"Network: a module needs example inputs: load\(module, example"),
     ]
     for live, example, shapes, sentence in cases:

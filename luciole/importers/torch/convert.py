@@ -21,7 +21,7 @@ from luciole.importers.reader import Example
 from luciole.importers.silence import quiet, silent
 from luciole.importers.torch.programs import checked
 from luciole.ir import LucioleError, UnsupportedError
-from luciole.ir.errors import FormatError, missing_extra
+from luciole.ir.errors import FormatError, expect, missing_extra
 from luciole.schema.printable import shorten
 
 if TYPE_CHECKING:
@@ -84,7 +84,11 @@ def _framework(what: str) -> ModuleType:
 
 
 def _traced(torch: ModuleType, module: Any, example: Example) -> Any:
-    """Export a module as torch.export does. Raises FormatError with torch's reason."""
+    """Export a module as torch.export does. Raises FormatError with torch's reason, and
+    LucioleError for open extents that are no dictionary or list.
+    """
+    needed = 'dynamic_shapes: a dictionary by axis, {0: "batch"}, or one for each input'
+    expect(example.dynamic_shapes, (Mapping, tuple, list, type(None)), needed)
     inputs = _mapped(example.inputs, np.ndarray, torch.from_numpy)
     shapes = _mapped(example.dynamic_shapes, str, lambda _: torch.export.Dim.DYNAMIC)
     if not isinstance(inputs, tuple | list | Mapping):
