@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from luciole.files.json_reading import read_json
 from luciole.importers import load
-from luciole.importers.reader import file_bytes
 from luciole.ir import Array, LucioleError, Model, TensorType
 from luciole.ir.dtypes import integer_range
 from luciole.ir.errors import FormatError, expect
 from luciole.ir.quantization import Affine
 from luciole.ir.surgery import implant as implanting
 from luciole.ir.surgery.implant import Implant, ranges_in
-from luciole.ir.text.json_reading import parse_json
 from luciole.lquantizer.assignment.options import FoundRanges, RangesSource
 from luciole.lquantizer.assignment.schemes import Source
 from luciole.lquantizer.calibration.saved import Ranges, TensorRange
@@ -102,10 +101,7 @@ def _implants(source: Path_ | Mapping[str, Mapping[str, Any]]) -> dict[str, Impl
         return {name: _implant(name, entry) for name, entry in source.items()}
     expect(source, (str, os.PathLike), "parameters: a path or a dictionary by tensor")
     place = Path(source) / DESCRIPTION if Path(source).is_dir() else Path(source)
-    try:
-        content = parse_json(file_bytes(place).decode())
-    except ValueError as error:
-        raise FormatError(f"{place.name}: not JSON: {error}") from None
+    content = read_json(place, FormatError)
     if not isinstance(content, dict) or not all(isinstance(e, dict) for e in content.values()):
         raise FormatError(f"{place.name}: an object with an object for each tensor is needed")
     return {name: _implant(name, _with_arrays(place, e)) for name, e in content.items()}

@@ -14,6 +14,7 @@ from typing import Any
 from luciole.exporters import to_bytes
 from luciole.exporters.writer import writer_of
 from luciole.files import write_files
+from luciole.files.json_reading import read_json
 from luciole.importers import as_model, load
 from luciole.importers.reader import file_bytes
 from luciole.interpreter.chain import Chain
@@ -25,7 +26,6 @@ from luciole.ir.surgery import extract as extracting
 from luciole.ir.surgery import partition as partitioning
 from luciole.ir.surgery import resize as resizing
 from luciole.ir.surgery import split as splitting
-from luciole.ir.text.json_reading import parse_json
 
 __all__ = ["Parts", "cut", "extract", "partition", "resize", "split"]
 
@@ -182,10 +182,7 @@ class Parts:
         understood.
         """
         place = Path(path)
-        try:
-            content = parse_json(file_bytes(place).decode())
-        except ValueError as error:
-            raise FormatError(f"{place.name}: not JSON: {error}") from None
+        content = read_json(place, FormatError)
         source, parts = (_entry(place, content, key) for key in ("source", "parts"))
         inputs, outputs = (_names(place, source, key) for key in ("inputs", "outputs"))
         files = [_file(place, part) for part in parts] if isinstance(parts, list) else []

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from luciole.ir.text.json_reading import DEEPEST, parse_json
+from luciole.files.json_reading import DEEPEST, parse_json, read_json
+from luciole.schema.errors import FormatError
 
 
 @pytest.mark.parametrize(
@@ -20,7 +23,7 @@ def test_json_is_read(content: object) -> None:
 
 @pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
 def test_json_is_read_as_deep_as_it_may_be(opening: str, closing: str) -> None:
-    content = parse_json(opening * DEEPEST + "1" + closing * DEEPEST)
+    content: Any = parse_json(opening * DEEPEST + "1" + closing * DEEPEST)
     for _ in range(DEEPEST):
         content = content["a"] if isinstance(content, dict) else content[0]
     assert content == 1
@@ -40,3 +43,17 @@ def test_json_is_read_as_deep_as_it_may_be(opening: str, closing: str) -> None:
 def test_json_refuses_what_nobody_can_use(text: str, sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         parse_json(text)
+
+
+@pytest.mark.parametrize("what", ["", "config "])
+def test_reading_json_refuses_what_is_none_and_what_is_missing(tmp_path: Path, what: str) -> None:
+    path = tmp_path / "x.json"
+    with pytest.raises(FormatError, match=f"^{what}/.*/x.json: No such file"):
+        read_json(path, FormatError, what.strip())
+    path.write_text("{")
+    with pytest.raises(FormatError, match=f"^{what}/.*/x.json: not JSON: Expecting"):
+        read_json(path, FormatError, what.strip())
+    path.write_text('{"a": [1]}')
+    assert read_json(path) == {"a": [1]}
+    path.write_text('{"a": [1]}', "utf-8-sig")  # as editors of Windows write it
+    assert read_json(path) == {"a": [1]}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from luciole.drawing.document import Figures
@@ -16,7 +15,6 @@ from luciole.drawing.levels import InputHistogram
 from luciole.drawing.text import rounded, shown_name
 from luciole.ir import LucioleError
 from luciole.ir.text.common import one_line
-from luciole.ir.text.json_reading import parse_json
 
 Json = dict[str, Any]
 
@@ -89,16 +87,6 @@ def put(figures: Figures, others: Figures) -> None:
         for kind in kinds & own.keys():
             del own[kind]
     add(figures, others)
-
-
-def read_json(path: str) -> Any:
-    """Read a JSON file. Raises LucioleError that names it when it cannot be read or is none."""
-    try:
-        return parse_json(Path(path).read_bytes())
-    except OSError as error:
-        raise LucioleError(f"{path}: {error.strerror or error}") from None
-    except ValueError as error:
-        raise LucioleError(f"{path}: not a JSON file ({error})") from None
 
 
 def report_figures(content: Any, path: str) -> Figures:

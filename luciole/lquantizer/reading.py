@@ -6,24 +6,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Set
-from pathlib import Path
 from typing import Any
 
-from luciole.files.places import Path_
-from luciole.ir.text.json_reading import parse_json
 from luciole.lquantizer.errors import QuantizeError
-
-
-def read_json(what: str, path: Path_) -> Any:
-    """Read a file, which is a config or ranges: ``what`` it is stands in front of its path. Raises
-    QuantizeError for one that cannot be read.
-    """
-    try:
-        return parse_json(Path(path).read_text())
-    except OSError as error:
-        raise QuantizeError(f"{what} {path}: {error.strerror or error}") from None
-    except ValueError as error:
-        raise QuantizeError(f"{what} {path}: not JSON: {error}") from None
 
 
 def text_in(where: str, entry: Mapping[str, Any], key: str, default: str | None = None) -> str:

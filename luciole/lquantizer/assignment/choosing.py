@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
+from luciole.files.json_reading import read_json
 from luciole.lquantizer.assignment.aeq import AeqRecipe
 from luciole.lquantizer.assignment.minifloat_options import MinifloatOptions
 from luciole.lquantizer.assignment.one_config import OneOptions
 from luciole.lquantizer.assignment.options import QuantizeOptions, options_of
 from luciole.lquantizer.assignment.schemes import UniformOptions
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.reading import read_json
 
 WholeOptions = UniformOptions | OneOptions
 """Options for whole networks: all but those of learned levels and minifloats."""
@@ -89,7 +89,7 @@ def config_content(source: object) -> object:
     """
     if not isinstance(source, str | os.PathLike):
         return source
-    return read_json("config", source)
+    return read_json(source, QuantizeError, "config")
 
 
 def is_of_one(content: object) -> bool:

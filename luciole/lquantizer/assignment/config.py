@@ -10,6 +10,7 @@ from fnmatch import translate
 from pathlib import Path
 from typing import Any
 
+from luciole.files.json_reading import read_json
 from luciole.ir.errors import expect
 from luciole.ir.names import meant, short_names
 from luciole.lquantizer.assignment.layer_format import Levels, levels_format, parse
@@ -23,7 +24,7 @@ from luciole.lquantizer.assignment.schemes import (
     is_for_operators,
 )
 from luciole.lquantizer.errors import QuantizeError
-from luciole.lquantizer.reading import compiled, read_json, refuse_others
+from luciole.lquantizer.reading import compiled, refuse_others
 
 _WHICH = {"name", "names", "pattern", "regex", "operator"}
 _WHAT = {"input_bits", "weight_bits", "encode_bits", "skip", "weights_only", "scheme", "uniform"}
@@ -206,7 +207,7 @@ class Config:
     @classmethod
     def read(cls, path: Path, default: Choice) -> Config:
         """Read a config file. Raises QuantizeError that says what was not understood."""
-        return cls.parse(read_json("config", path), default)
+        return cls.parse(read_json(path, QuantizeError, "config"), default)
 
     @classmethod
     def parse(cls, content: Any, default: Choice) -> Config:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from luciole.files import write_file
+from luciole.files.json_reading import read_json
 from luciole.files.places import Path_
 from luciole.ir import Graph, Model, TensorType
 from luciole.ir.equalization import equalized, original_name
@@ -25,7 +26,7 @@ from luciole.ir.quantization import Affine, affine_of
 from luciole.lquantizer.calibration.seen import Seen
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.formats.affine import Range
-from luciole.lquantizer.reading import read_json, refuse_others
+from luciole.lquantizer.reading import refuse_others
 from luciole.lquantizer.report import shown
 
 _SHARES = (0.01, 0.1, 1, 10, 50, 90, 99, 99.9, 99.99)
@@ -156,7 +157,7 @@ class Ranges:
     @classmethod
     def read(cls, path: Path_) -> Ranges:
         """Read a file. Raises QuantizeError that says what was not understood."""
-        return cls.parse(read_json("ranges", path), f"ranges {path}")
+        return cls.parse(read_json(path, QuantizeError, "ranges"), f"ranges {path}")
 
     @classmethod
     def parse(cls, content: Any, source: str = "ranges") -> Ranges:

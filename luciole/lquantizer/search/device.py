@@ -16,10 +16,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from luciole.files.json_reading import named_json
 from luciole.ir import Graph, Op, Value
 from luciole.ir.analysis.figures import macs
 from luciole.ir.analysis.weights import weight_constant
-from luciole.ir.text.json_reading import parse_json
 from luciole.lquantizer.assignment.layer_format import option_format
 from luciole.lquantizer.errors import QuantizeError
 from luciole.lquantizer.search.space import UNCHANGED, Gene, Space
@@ -194,10 +194,7 @@ def read_device(source: str) -> Device:
 
 def parse_device(text: str, path: str) -> Device:
     """Read a device from JSON. Raises QuantizeError, in one line, for what is wrong in it."""
-    try:
-        content = parse_json(text)
-    except ValueError as error:
-        raise QuantizeError(f"{path}: not JSON: {error}") from None
+    content = named_json(text, path, QuantizeError)
     if not isinstance(content, dict):
         raise QuantizeError(f"{path}: a device is an object with name, unit and costs")
     _check_keys(content, ("name", "unit", "costs"), ("about",), path)

@@ -10,7 +10,7 @@ from contextlib import closing
 from sys import intern
 from typing import Any
 
-from luciole.ir.text.json_reading import parse_json
+from luciole.files.json_reading import parse_json
 from luciole.lquantizer.methods.coding import Coding
 from luciole.lquantizer.search.evaluate import Alone
 from luciole.lquantizer.search.space import Candidate

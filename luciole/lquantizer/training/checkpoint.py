@@ -8,12 +8,13 @@ import zipfile
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from luciole.files import replacing
+from luciole.files.json_reading import parse_json
 from luciole.ir import Array, LucioleError, Model
-from luciole.ir.text.json_reading import parse_json
 from luciole.lquantizer.training.settings import Epoch
 
 VERSION = 2
@@ -81,7 +82,7 @@ def load(path: Path, identity: dict[str, str]) -> State:
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
-        information = parse_json(str(arrays.pop(_INFORMATION)))
+        information: Any = parse_json(str(arrays.pop(_INFORMATION)))
         version = information["version"]
         history = [Epoch(**epoch) for epoch in information["history"]]
         best_epoch, rate = int(information["best_epoch"]), float(information.get("rate", 1.0))

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import luciole
+from luciole.files.json_reading import read_json
 from luciole.schema.errors import LucioleError
 from luciole.schema.printable import counted
 from luciole.tools.common import console
@@ -260,7 +261,7 @@ def _add_figures_to(subjects: list[Subject], arguments: argparse.Namespace) -> A
     from luciole.drawing.proofs import report_proof
 
     models, shown = [subject.model for subject in subjects], subjects[-1]
-    report = measures.read_json(arguments.report) if arguments.report else None
+    report = read_json(arguments.report) if arguments.report else None
     shown.figures, shown.histograms = _figures(arguments, models, report)
     if arguments.report:
         shown.notes = measures.report_notes(report, arguments.report)
@@ -308,7 +309,7 @@ def _figures(
         (arguments.errors, measures.error_figures),
     ):
         if path:
-            measures.put(figures, read(measures.read_json(path), path))
+            measures.put(figures, read(read_json(path), path))
     return figures, histograms
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -132,17 +130,6 @@ def test_reading_histograms_refuses_what_is_no_number(given: Json) -> None:
     content = {"layers": [{"name": "fc1", "input_histogram": given}]}
     with pytest.raises(LucioleError, match=r"x\.json: an input_histogram has finite low, high and"):
         measures.report_histograms(content, "x.json")
-
-
-def test_reading_json_refuses_what_is_none_and_what_is_missing(tmp_path: Path) -> None:
-    path = tmp_path / "x.json"
-    with pytest.raises(LucioleError, match=r"x\.json: No such file"):
-        measures.read_json(str(path))
-    path.write_text("{")
-    with pytest.raises(LucioleError, match=r"x\.json: not a JSON file"):
-        measures.read_json(str(path))
-    path.write_text(json.dumps(BENCH))
-    assert measures.read_json(str(path)) == BENCH
 
 
 def filled() -> Json:

@@ -13,6 +13,7 @@ from luciole.drawing import measures
 from luciole.drawing.blobs import Blobs
 from luciole.drawing.described import Look, described
 from luciole.drawing.document import Subject
+from luciole.files.json_reading import read_json
 from luciole.ir import LucioleError
 from luciole.tools.view.opening import Shown
 from luciole.tools.view.server import Opener, View
@@ -74,7 +75,7 @@ def test_views_of_one_server_know_nothing_of_each_other(digits: Digits) -> None:
 
 def figured(digits: Digits) -> Shown:
     """The quantized digits with what the quantizer's report says of them."""
-    report = measures.read_json(str(digits.report))
+    report = read_json(digits.report)
     subject = Subject(
         luciole.load(digits.quantized),
         "answer.circle",
