@@ -142,7 +142,13 @@ def test_a_command_settles_them(
     output.unlink()
     assert main([*words, "--dim", "depth=6"]) == 1
     assert "no extent has the name 'depth'" in capsys.readouterr().err
-    for wrong in (["--shape", "1,3"], ["--dim", "n=x"], ["--constant", "x=one"]):
+    deep = "x=" + "[" * 100_000
+    for wrong in (
+        ["--shape", "1,3"],
+        ["--dim", "n=x"],
+        ["--constant", "x=one"],
+        ["--constant", deep],
+    ):
         with pytest.raises(SystemExit) as ended:
             main([*words, *wrong])
         assert ended.value.code == 2

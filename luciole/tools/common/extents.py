@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import TYPE_CHECKING
 
+from luciole.files.json_reading import parse_json
+from luciole.schema.printable import quoted
 from luciole.tools.common.command import check_batch
 from luciole.tools.common.shapes import parse_shape
 
@@ -60,9 +61,10 @@ def _constant(text: str) -> tuple[str, object]:
     """Read ``NAME=NUMBER``, or several as JSON has them. Raises ArgumentTypeError."""
     name, number = _named(text, "NAME=NUMBER")
     try:
-        return name, json.loads(number)
+        return name, parse_json(number)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{number!r} is no number, nor a list as [1,2]") from None
+        sentence = f"{quoted(number)} is no number, nor a list as [1,2]"
+        raise argparse.ArgumentTypeError(sentence) from None
 
 
 def _named(text: str, form: str) -> tuple[str, str]:
