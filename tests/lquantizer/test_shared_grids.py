@@ -22,6 +22,7 @@ from luciole.ir.ops.split import Split
 from luciole.ir.ops.split_v import SplitV
 from luciole.ir.ops.unpack import Unpack
 from luciole.ir.quantization import Affine
+from luciole.lquantizer.calibration.saturated import Saturated
 from luciole.lquantizer.network.grids import choose_grids
 from tests.networks import random
 from tests.support import data_path, litert, litert_records
@@ -174,6 +175,29 @@ def test_a_range_is_judged_by_what_saturating_readers_give(is_output: bool) -> N
 def test_results_of_the_network_and_other_readers_keep_the_whole_range() -> None:
     assert reach_of_y(gated(Tanh, output=True), "int8")[1] > 20
     assert reach_of_y(gated(Tanh, Relu), "int8")[1] > 20
+
+
+def test_a_range_of_large_records_is_judged_by_elements_spread_over_them() -> None:
+    """A record has more elements than the sample that saturating readers judge."""
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    x = graph.add_input("x", (1, 100, 100))
+    graph.outputs = [graph.append(Logistic(x), "y").output]
+    records = 40 * random(1, 4, 100, 100)
+    report = luciole.quantize(model, {"x": records}, scheme="int8").report
+    (x_range,) = (tensor for tensor in report.tensors if tensor.name == "x")
+    np.testing.assert_allclose(
+        (x_range.least, x_range.most), (-np.log(511), np.log(511)), rtol=0.05
+    )
+
+
+@pytest.mark.parametrize("extent", [0, 10_000])
+def test_readers_judge_no_range_without_elements_that_can_be_kept(extent: int) -> None:
+    graph = gated(Tanh).graph
+    dense = graph.ops[0]
+    one = Saturated(dense.required(0), [dense, graph.ops[1]])
+    one.add(np.ones((2, extent), np.float32))
+    assert one.range() is None
 
 
 def test_symmetric_ranges_stay_symmetric_in_front_of_saturating_readers() -> None:

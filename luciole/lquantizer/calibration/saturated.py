@@ -17,10 +17,13 @@ from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.ir.quant import Like
 from luciole.kernels.core.evaluation import computed
 from luciole.lquantizer.calibration.least import Floats, least_lossy
+from luciole.lquantizer.calibration.spread import spread
 from luciole.lquantizer.formats.affine import Range, of_range
 
 _SAMPLE = 8192
 """Elements of a tensor that are kept."""
+_PICKED = 256
+"""Elements of a record that are kept where a whole one has too many."""
 _SHARES = np.geomspace(2.0**-6, 1, 49)
 """Shares of a range that are tried: the extremes may lie far beyond what saturates."""
 
@@ -42,7 +45,11 @@ class Saturated:
         return cls(value, [op for op in ops if op is not None]) if ops and None not in ops else None
 
     def add(self, batch: Array) -> None:
-        """Keep some of the first records."""
+        """Keep some of the first records, or some elements of each where all of them would be too
+        many and operators take them one by one.
+        """
+        if batch[:1].size > _SAMPLE and all(_saturates(op) for op in self.ops):
+            batch = _parts(batch.reshape(len(batch), -1))
         held = sum(array.size for array in self.sample)
         left = (_SAMPLE - held) // max(1, batch[:1].size)
         if left > 0:
@@ -51,8 +58,10 @@ class Saturated:
     def range(self) -> Range | None:
         """Search the range whose 8 bits leave the least error in the operators' results, each
         result's error beside its own power; None where the records do not lie along their first
-        axis.
+        axis, and where none is small enough to be kept.
         """
+        if not any(array.size for array in self.sample):
+            return None
         held = np.concatenate(self.sample)
         exact = self._results(held)
         if any(len(array) != len(held) for array in exact):
@@ -80,6 +89,12 @@ class Saturated:
             operands = [None if v is None else arrays.get(v, v.data) for v in op.operands]
             arrays |= dict(zip(op.results, computed(op, operands), strict=True))
         return [arrays[op.results[0]] for op in self.ops if _saturates(op)]
+
+
+def _parts(flat: Array) -> Array:
+    """Pick elements of each record [records, elements], its least and its largest among them."""
+    limits = flat.min(1, keepdims=True), flat.max(1, keepdims=True)
+    return np.concatenate([*limits, spread(flat, _PICKED)], axis=1)
 
 
 def _to_saturation(value: Value) -> Iterator[Op | None]:

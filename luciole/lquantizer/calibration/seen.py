@@ -14,6 +14,7 @@ from luciole.ir import Array, Model, Op, TensorType, Value
 from luciole.ir.analysis.endless import ENDLESS, endless_tensors
 from luciole.ir.quant import Contrast
 from luciole.lquantizer.calibration.saturated import Saturated
+from luciole.lquantizer.calibration.spread import spread
 from luciole.lquantizer.calibration.watch import watched
 from luciole.lquantizer.formats.affine import Range
 
@@ -23,8 +24,6 @@ _COUNTED = 4_000_000
 """Elements of a tensor that are counted in all; extremes are of every one."""
 _LEAST = 4096
 """Elements that are counted of each record, however many there are."""
-_PRIME = 7919
-"""Elements taken this far apart fall on all channels alike."""
 _KEPT = 8192
 """Records whose extremes are kept at the most: of more, every second, fourth, ... one."""
 
@@ -97,7 +96,7 @@ class Seen:
         lows, highs = flat.min(1), flat.max(1)
         self.low, self.high = min(self.low, float(lows.min())), max(self.high, float(highs.max()))
         self._keep(lows, highs)
-        self._count(_some(flat, self.most))
+        self._count(spread(flat, self.most).reshape(-1))
 
     def _bounded(self, batch: Array) -> Array:
         """Replace masked elements by their row's peak, and infinities by the least and the largest
@@ -160,14 +159,6 @@ class Seen:
         pairs, self.width = self.counts.reshape(-1, 2).sum(1), 2 * self.width
         self.counts[:] = 0
         self.counts[_BINS // 4 : _BINS // 4 + len(pairs)] = pairs
-
-
-def _some(flat: Array, most: int) -> Array:
-    """Take some elements of each record [records, elements], spread over all of it."""
-    size = flat.shape[1]
-    if size <= most:
-        return flat.reshape(-1)
-    return flat[:, np.arange(most) * _PRIME % size].reshape(-1)
 
 
 def seen(
