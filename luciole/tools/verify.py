@@ -17,6 +17,7 @@ from luciole.tools.common.command import (
     parser_for,
     run_program,
 )
+from luciole.tools.common.extents import add_extents, asked_extents
 
 if TYPE_CHECKING:
     from luciole.ir import Model
@@ -36,15 +37,17 @@ def main(argv: Sequence[str] | None = None, program: str = "luciole verify") -> 
         action="store_true",
         help="also list what has no C form, and why: exit code 3 where luciole compile refuses",
     )
+    add_extents(parser)
     add_common(parser)
     return run_program(argv, parser, _run)
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from luciole.importers import load_with_findings
+    from luciole.importers.files import read
     from luciole.ir.findings import refusal
 
-    model, findings = load_with_findings(arguments.model)
+    imported = read(arguments.model, asked_extents(arguments))
+    model, findings = imported.model, imported.findings
     failed = refusal(findings) is not None
     rows = _declined(model) if arguments.performance and not failed else None
     refused = _without_c(model) if arguments.c and not failed else None
@@ -75,12 +78,22 @@ def _print_findings(name: str, model: Model, findings: Sequence[Finding], failed
 
 
 def _declined(model: Model) -> list[Row]:
-    """List the operators of the main graph that are not compiled; unknown extents are 1."""
+    """List the operators of the main graph that are not compiled, or a reason why nobody can tell;
+    unknown extents are 1.
+    """
     from luciole.interpreter import Interpreter
+    from luciole.ir import LucioleError
     from luciole.tools.common.declined import declined
 
     interpreter = Interpreter(model)
-    interpreter.allocate_tensors()
+    try:
+        interpreter.allocate_tensors()
+    except LucioleError as error:
+        opened = [repr(value.name) for value in model.graph.inputs if None in value.shape]
+        if not opened:
+            raise
+        why = f"open extents of {', '.join(opened)} count as 1: --shape NAME=... settles them"
+        return [("the network", "", f"{error} ({why})")]
     return declined(interpreter.plan)
 
 

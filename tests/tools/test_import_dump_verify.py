@@ -12,6 +12,7 @@ import luciole
 from luciole.exporters import save, to_bytes
 from luciole.ir import Graph, Model, Op, TensorType
 from luciole.ir.ops.elementwise_binary import Div, FloorDiv, Pow
+from luciole.ir.ops.slice import Slice
 from luciole.schema.reader import dialect_of
 from luciole.tools import dump
 from tests.networks import network, random
@@ -148,6 +149,21 @@ def test_verify_lists_what_has_no_c_form(capsys: Capture, folder: Path) -> None:
     ]
     outcome = call(capsys, "verify", "power.circle", "--c", "--json")
     assert (outcome.code, json.loads(outcome.out)["c"][0]["kind"]) == (3, "POW")
+
+
+def test_verify_settles_open_extents_that_do_not_fit_as_1(capsys: Capture, folder: Path) -> None:
+    model = Model()
+    graph = model.add_graph(Graph("main"))
+    x = graph.add_input("x", (1, None, 4))
+    begin = graph.add_constant("begin", np.array([0, 2, 0], np.int32))
+    size = graph.add_constant("size", np.array([1, 3, 4], np.int32))
+    graph.outputs = [graph.append(Slice(x, begin, size), "y").output]
+    save(model, "open.circle")
+    outcome = call(capsys, "verify", "open.circle", "--performance")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "open extents of 'x' count as 1: --shape NAME=... settles them" in outcome.out
+    outcome = call(capsys, "verify", "open.circle", "--performance", "--shape", "x=1,6,4")
+    assert (outcome.code, outcome.out.splitlines()[1:]) == (0, ["every operator is compiled"])
 
 
 def test_verify_does_not_plan_a_model_that_has_errors(capsys: Capture, folder: Path) -> None:
