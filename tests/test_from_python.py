@@ -16,6 +16,7 @@ import luciole
 from luciole.ir import Array, Graph, LucioleError, Model, TensorType
 from luciole.ir.errors import ChoiceError, FormatError
 from luciole.ir.ops.activations import Relu
+from luciole.ir.ops.control_flow import While
 from luciole.ir.ops.quantize import Dequantize
 from luciole.lquantizer import UniformOptions
 from luciole.lquantizer.assignment.choosing import options_for
@@ -239,6 +240,7 @@ def test_one_name_will_do_for_several() -> None:
 
 
 untyped: Any = luciole
+loop: Any = While
 
 
 def graph_of(model: Model) -> Any:
@@ -281,6 +283,10 @@ def graph_of(model: Model) -> Any:
         (lambda m, x: graph_of(m).insert_after(m.graph.ops[0], 3, "r"), "an operator to insert"),
         (lambda m, x: graph_of(m).remove(Relu(m.graph.inputs[0])), "Relu .* is not in this graph"),
         (lambda m, x: graph_of(m).remove(3), "an operator of the graph is needed, found int"),
+        (lambda m, x: loop(untyped), "^While.inputs: a list of tensors is needed, found module"),
+        (lambda m, x: setattr(loop([]), "inputs", untyped), "^While.inputs: a list of tensors"),
+        (lambda m, x: loop([]).set_operands(untyped), "^While.operands: a list of tensors"),
+        (lambda m, x: setattr(m.graph, "outputs", untyped), "^Graph.outputs: a list of tensors"),
         (lambda m, x: Relu(untyped), "Relu: a tensor as operand is needed, found module"),
         (
             lambda m, x: graph_of(m).inputs[0].replace_with(3),

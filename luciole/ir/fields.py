@@ -4,10 +4,11 @@ that follow a named operand.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from luciole.ir.errors import expect
 from luciole.ir.value import Shape, Value
 from luciole.schema.enums import TensorType
 
@@ -66,7 +67,8 @@ class Field:
 
     def __set__(self, op: HasOperands, value: Any) -> None:
         if self.kind == "operands":
-            op.set_operands(op.operands[: self.index] + tuple(value))
+            rest = listed(value, f"{type(op).__name__}.{self.name}")
+            op.set_operands([*op.operands[: self.index], *rest])
         else:
             op.set_operand(self.index, value)
 
@@ -103,6 +105,12 @@ def subgraph(*, default: Any = None, field: str | None = None, dump: str | None 
 def subgraphs(*, field: str | None = None) -> Any:
     """Declare several graphs of the model that the operator calls, as a tuple."""
     return Field("attr", (), column=field, is_graph=True)
+
+
+def listed(tensors: Iterable[Any], name: str) -> list[Any]:
+    """List tensors of a member of this name. Raises LucioleError for one tensor without a list."""
+    expect(tensors, Iterable, f"{name}: a list of tensors")
+    return list(tensors)
 
 
 def for_graphs(held: Any, change: Callable[[Any], Any]) -> Any:

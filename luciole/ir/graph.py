@@ -10,7 +10,7 @@ import numpy as np
 
 from luciole.ir.dtypes import Array
 from luciole.ir.errors import GraphError, expect
-from luciole.ir.fields import for_graphs
+from luciole.ir.fields import for_graphs, listed
 from luciole.ir.flat import FlatGraph, flat_graph, restore_graph
 from luciole.ir.members import Members
 from luciole.ir.name_counts import NameCounts
@@ -184,7 +184,7 @@ class Graph(Written):
 
     @inputs.setter
     def inputs(self, values: Iterable[Value]) -> None:
-        self._inputs = Members(values)
+        self._inputs = Members(listed(values, "Graph.inputs"))
 
     @property
     def outputs(self) -> list[Value]:
@@ -193,7 +193,7 @@ class Graph(Written):
 
     @outputs.setter
     def outputs(self, values: Iterable[Value]) -> None:
-        self._outputs = Members(values)
+        self._outputs = Members(listed(values, "Graph.outputs"))
 
     def add_value(self, value: Value) -> Value:
         """Append a tensor."""

@@ -15,7 +15,7 @@ from luciole.ir.errors import (
     UnrankedError,
     expect,
 )
-from luciole.ir.fields import REQUIRED, Field, attr, operand, operands, subgraph, subgraphs
+from luciole.ir.fields import REQUIRED, Field, attr, listed, operand, operands, subgraph, subgraphs
 from luciole.ir.quant import Pole, Quant
 from luciole.ir.value import UNRANKED, Shape, Use, Value, element_count
 from luciole.schema.enums import BuiltinOperator, TensorType
@@ -112,7 +112,8 @@ class Op:
             value = rest.pop(0) if rest else keywords.pop(field.name, field.default)
             if value is REQUIRED:
                 raise TypeError(f"{type(self).__name__} needs operand {field.name!r}")
-            slots.extend(value if field.kind == "operands" else [value])
+            name = f"{type(self).__name__}.{field.name}"
+            slots.extend(listed(value, name) if field.kind == "operands" else [value])
         while slots and slots[-1] is None and not self.operand_field(len(slots) - 1).explicit:
             slots.pop()
         self.set_operands(slots)
@@ -252,6 +253,7 @@ class Op:
 
     def set_operands(self, slots: Sequence[Value | None]) -> None:
         """Replace all operands at once. Raises GraphError for one that is of another graph."""
+        slots = listed(slots, f"{type(self).__name__}.operands")
         for value in slots:
             expect(value, (Value, type(None)), f"{type(self).__name__}: a tensor as operand")
             if self.graph is not None and value is not None and value.graph is not self.graph:
