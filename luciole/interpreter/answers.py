@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from luciole.interpreter.errors import InputError
 from luciole.ir import Array, Op, Value
+from luciole.ir.names import called
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.ops.softmax import Distribution
 
@@ -84,6 +85,22 @@ def labels_for(labels: Array, shape: tuple[int, ...]) -> Array:
         shapes = f"{list(labels.shape)}, the answers {list(shape)}"
         raise InputError(f"the labels have shape {shapes}: one label for each answer is needed")
     return labels.reshape(shape)
+
+
+def no_class(labels: Array, output: Value, classes: int, counts: Array | None = None) -> str | None:
+    """Name the first label, of all or of those that count, that is no class of an output; None
+    where all are.
+    """
+    bad = ~((labels >= 0) & (labels < classes))  # NaN is none, too
+    if counts is not None:
+        bad &= counts
+    if not bad.any():
+        return None
+    place = tuple(int(i) for i in np.argwhere(bad)[0])
+    return (
+        f"record {place[0]} has label {labels[place]}, output {called(output)!r} has {classes} "
+        f"classes: 0 to {classes - 1}"
+    )
 
 
 def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:

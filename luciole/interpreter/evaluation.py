@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from luciole.interpreter import answers
-from luciole.interpreter.answers import labels_for, scores_classes
+from luciole.interpreter.answers import labels_for, no_class, scores_classes
 from luciole.interpreter.compare import second_inputs
 from luciole.interpreter.errors import InputError
 from luciole.interpreter.interpreter import Interpreter
@@ -107,25 +107,19 @@ def check_labels(output: Value, classes: int, labels: Array, ignored: int | None
         raise ChoiceError("labels are numbers of classes, 0, 1, 2, ..., found bool")
     if labels.dtype.kind not in "iuf" or not labels.size:
         return
-    counts = np.ones(labels.shape, np.bool_) if ignored is None else labels != ignored
-    if not counts.any():
+    counts = None if ignored is None else labels != ignored
+    if counts is not None and not counts.any():
         raise ChoiceError(f"all labels are {ignored}, which is ignored: none is left to count")
-    bad = counts & ~((labels >= 0) & (labels < classes))
-    if bad.any():
-        place = tuple(int(i) for i in np.argwhere(bad)[0])
-        raise ChoiceError(
-            f"record {place[0]} has label {labels[place]}, output {called(output)!r} has {classes} "
-            f"classes: 0 to {classes - 1} (ignore_label, --ignore-label, names one that says none)"
-        )
+    sentence = no_class(labels, output, classes, counts)
+    if sentence is not None:
+        raise ChoiceError(f"{sentence} (ignore_label, --ignore-label, names one that says none)")
 
 
 def _counted(
     value: Value, array: Array, labels: Array | None, others: Array | None, ignored: int | None
 ) -> OutputEvaluation:
-    counts = None
-    if labels is not None and ignored is not None:
-        counts = _fitting(labels, array) != ignored
-    top1 = None if labels is None else share_right(array, labels, counts)
+    counts = None if labels is None else _counting(labels, array, ignored)
+    top1 = None if labels is None else share_right(array, labels, ignored)
     agreement = None if others is None else share_equal(array, others, counts)
     return OutputEvaluation(called(value), top1, agreement, array)
 
@@ -206,11 +200,11 @@ def all_answers(
     return [np.concatenate(each) for each in zip(*parts, strict=True)]
 
 
-def share_right(array: Array, labels: Array, counts: Array | None = None) -> float:
-    """Compute the share of answers that are the labels, of all or of those that count. Raises
-    ChoiceError where shapes differ.
+def share_right(array: Array, labels: Array, ignored: int | None = None) -> float:
+    """Compute the share of answers that are the labels, where these are not the ``ignored`` one.
+    Raises ChoiceError where shapes differ.
     """
-    return _share(array == _fitting(labels, array), counts)
+    return _share(array == _fitting(labels, array), _counting(labels, array, ignored))
 
 
 def share_equal(array: Array, others: Array, counts: Array | None = None) -> float:
@@ -229,6 +223,11 @@ def _fitting(labels: Array, answers: Array) -> Array:
         return labels_for(labels, answers.shape)
     except InputError as error:
         raise ChoiceError(str(error)) from None
+
+
+def _counting(labels: Array, answers: Array, ignored: int | None) -> Array | None:
+    """Mark the answers whose label is not the ignored one, None where none is."""
+    return None if ignored is None else np.asarray(_fitting(labels, answers) != ignored)
 
 
 def _share(equal: Array, counts: Array | None) -> float:

@@ -64,12 +64,6 @@ def _add_records(parser: argparse.ArgumentParser) -> None:
         "uint8 and floats are quantized for a quantized input, its own type fed as it is",
     )
     add_labelled(parser)
-    parser.add_argument(
-        "--ignore-label",
-        type=int,
-        metavar="N",
-        help="a label that is no class, 255 in maps of segmentation: its answers count nowhere",
-    )
 
 
 def _run(arguments: argparse.Namespace) -> int:

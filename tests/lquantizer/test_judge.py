@@ -121,9 +121,14 @@ def test_the_variance_is_counted_where_there_are_no_classes() -> None:
     assert judge.judge(made).drop == pytest.approx(error, rel=1e-5)
 
 
-def test_labels_of_another_shape_are_refused() -> None:
+def test_labels_of_another_shape_or_class_are_refused() -> None:
     with pytest.raises(InputError, match="one label for each answer"):
         Judge(network(), Judges({"x": X}, labels=np.zeros((50, 7), int)))
+    wrong = np.full(50, 1)
+    wrong[6] = 255
+    text = "of those that judge, record 6 has label 255, output 'b' has 4 .*a metric of your own"
+    with pytest.raises(QuantizeError, match=text):
+        Judge(network(), Judges({"x": X}, labels=wrong))
     with pytest.raises(QuantizeError, match="labels need classes"):
         Judge(network((20, 1)), Judges({"x": X}, labels=np.zeros(50, int)))
 

@@ -102,6 +102,20 @@ def test_accuracy_needs_labelled_data_and_is_that_of_eval(capsys: Capture, folde
     assert report(capsys, "model.circle", "--data", "train.npy")["top1"] is None
 
 
+def test_an_ignored_label_counts_nowhere(capsys: Capture, folder: Path) -> None:
+    """Of 60 labels the first 15 are wrong on purpose, and now none."""
+    data = np.load("test.npz")
+    labels = data["y_test"].copy()
+    labels[:20] = 255
+    np.savez("ignored.npz", x_test=data["x_test"], y_test=labels)
+    argv = ("model.circle", "--data", "ignored.npz")
+    refused = call(capsys, "bench", *argv).error(2)
+    assert refused.startswith("record 0 has label 255, output 'b' has 4 classes: 0 to 3")
+    top1 = report(capsys, *argv, "--ignore-label", "255")["top1"]
+    evaluated = call(capsys, "eval", *argv, "--ignore-label", "255", "--json")
+    assert top1 == json.loads(evaluated.out)["top1"]
+
+
 def test_records_fill_a_batch(capsys: Capture, folder: Path) -> None:
     luciole.save(network(shape=(None, 20)), "open.circle")
     argv = ("open.circle", "--data", "test.npz", "--input-layer-shape", "7,20")
@@ -229,6 +243,11 @@ INPUT_SHAPE = "argument --input-shape/--input-layer-shape"
         (["m.circle", "--seed=-1"], "--seed is -1, at least 0 is needed"),
         (["m.circle", "--warmup_min_secs=-1"], "--warmup-min-secs is -1.0, at least 0 is"),
         (["m.circle", "--labels", "y"], "--labels goes with --data"),
+        (["m.circle", "--ignore-label", "9"], "--ignore-label goes with --data"),
+        (
+            ["model.circle", "--data", "train.npy", "--ignore-label", "9"],
+            "--ignore-label needs --labels",
+        ),
         (["m.circle", "--limit", "3"], "--limit goes with --data"),
         (["m.circle", "--allow-outside"], "--allow-outside goes with --data"),
         (["model.circle", "--input_shape", "1,x"], f"{INPUT_SHAPE}: '1,x': a shape is written as"),

@@ -271,7 +271,7 @@ def test_lquantizer_refuses_labels_that_are_no_classes_before_anything_is_learne
     monkeypatch.setattr(luciole.api, "quantize", lambda *given, **more: 1 / 0)
     np.save("labels.npy", np.arange(60))
     text = attempt(capsys, "--finetune", "1", "--labels", "labels.npy").error(1)
-    assert text == "label 4 is 4: output 'b' scores the classes 0 to 3"
+    assert text.startswith("record 4 has label 4, output 'b' has 4 classes: 0 to 3")
     assert not Path("answer.circle").exists()
 
 

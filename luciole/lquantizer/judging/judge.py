@@ -14,6 +14,7 @@ from luciole.interpreter.answers import (
     answers_of,
     is_probability,
     labels_for,
+    no_class,
     scores_classes,
 )
 from luciole.interpreter.compare import paired_outputs, real_numbers, second_inputs
@@ -27,6 +28,7 @@ from luciole.lquantizer.judging.records import Judges
 from luciole.lquantizer.proof import Measured, Verdict
 from luciole.lquantizer.report import Report
 
+_BY_METRIC = "(a metric of your own takes labels of any kind)"
 _LEAST = 1e-7
 """The smallest probability that a logarithm is taken of."""
 _DIGITS = 9
@@ -188,17 +190,20 @@ class Judge:
 
     def _right_answers(self, outputs: Sequence[Array]) -> Array:
         """Bring labels into the shape of answers. Raises QuantizeError for an output that scores
-        no classes, InputError for labels of another shape.
+        no classes and labels that are none of them, InputError for labels of another shape.
         """
         labels, value = self._labels, self._values[self._labelled]
         numbers = outputs[self._labelled]
         assert labels is not None, "who asks for right answers has labels"
         if not scores_classes(value, numbers, labels):
             raise QuantizeError(
-                f"labels need classes: output {called(value)!r} scores none (a metric of your own "
-                "takes labels of any kind)"
+                f"labels need classes: output {called(value)!r} scores none {_BY_METRIC}"
             )
-        return labels_for(labels, answers_of(numbers).shape)
+        right = labels_for(labels, answers_of(numbers).shape)
+        sentence = no_class(right, value, numbers.shape[-1])
+        if sentence is not None:
+            raise QuantizeError(f"of those that judge, {sentence} {_BY_METRIC}")
+        return right
 
     def _variance_lost(self, outputs: Sequence[Array]) -> float:
         """Add up the squared errors of outputs without classes, in percent of their variance."""

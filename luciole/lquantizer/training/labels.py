@@ -13,13 +13,15 @@ from luciole.interpreter.answers import (
     distribution_of,
     is_probability,
     labels_for,
+    no_class,
     scores_classes,
 )
 from luciole.interpreter.records import Records, check_records, outputs_of
-from luciole.ir import Array, Graph, Model, Value
+from luciole.ir import Array, Graph, Model
 from luciole.ir.names import called, names_of
 from luciole.lquantizer.errors import QuantizeError
 
+_WITHOUT = "(without labels, training follows the float network's answers)"
 _SOME = 2
 """Records that are run to see the shape and numbers of an output."""
 
@@ -51,7 +53,9 @@ class Labels:
         if numbers.dtype.kind != "f" or not scores_classes(value, numbers, labels[:_SOME]):
             raise QuantizeError(f"labels need classes: output {called(value)!r} scores none")
         labels = labels_for(labels, (count, *answers_of(numbers).shape[1:]))
-        _check_classes(labels, value, numbers.shape[-1])
+        sentence = no_class(labels, value, numbers.shape[-1])
+        if sentence is not None:
+            raise QuantizeError(f"{sentence} {_WITHOUT}")
         made = distribution_of(value) is not None
         return cls(labels.astype(np.int64), place, not made and is_probability(numbers))
 
@@ -73,13 +77,3 @@ def _place(graph: Graph, name: str | None) -> int:
             f"of {known}"
         )
     raise QuantizeError(f"there is no output {name!r} that labels could be of, only {known}")
-
-
-def _check_classes(labels: Array, value: Value, count: int) -> None:
-    wrong = np.flatnonzero((labels < 0) | (labels >= count))
-    if len(wrong):
-        place = wrong[0]
-        raise QuantizeError(
-            f"label {place} is {labels.reshape(-1)[place]}: output {called(value)!r} scores the "
-            f"classes 0 to {count - 1}"
-        )

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from luciole.interpreter.answers import answers_of, scores_classes
-from luciole.interpreter.evaluation import share_right
+from luciole.interpreter.evaluation import check_labels, share_right
 from luciole.interpreter.records import Progress
 from luciole.ir import Array, Graph
+from luciole.ir.errors import ChoiceError
 from luciole.ir.value import has_batch_axis
 from luciole.tools.bench.compare import Batch, Contender, Gaps, largest_difference, numbers
 from luciole.tools.bench.inputs import data_inputs
@@ -24,9 +25,16 @@ MOST_UNLABELLED = 1000
 class Judge:
     """Runs contenders over records, luciole first."""
 
-    def __init__(self, contenders: Sequence[Contender], ours: Luciole, data: Data) -> None:
+    def __init__(
+        self,
+        contenders: Sequence[Contender],
+        ours: Luciole,
+        data: Data,
+        ignored: int | None = None,
+    ) -> None:
         self._contenders, self._ours, self._data = list(contenders), ours, data
-        tells = data.labels is not None and tells_classes(contenders[0], ours.graph, data)
+        self._ignored = ignored
+        tells = tells_classes(contenders[0].outputs, ours.graph, data)
         self._answers: list[list[Array]] | None = [[] for _ in contenders] if tells else None
         self.count = data.count if tells else min(data.count, MOST_UNLABELLED)
         """The records that are run."""
@@ -68,14 +76,26 @@ class Judge:
         for place, contender in enumerate(self._contenders):
             if place not in lost:
                 answers = np.concatenate(self._answers[place])[: self._data.count]
-                contender.top1 = share_right(answers, self._data.labels)
+                contender.top1 = share_right(answers, self._data.labels, self._ignored)
 
 
-def tells_classes(ours: Contender, graph: Graph, data: Data) -> bool:
-    """Return whether the first output scores classes."""
-    scores = _by_record(ours.outputs[0], graph)
-    labels = None if data.labels is None else data.labels[: len(scores)]
-    return scores_classes(graph.outputs[0], scores, labels)
+def check_classes(outputs: Sequence[Array], graph: Graph, data: Data, ignored: int | None) -> None:
+    """Refuse labels that are no class of the first output, the ``ignored`` one left out, and to
+    ignore one where nothing is labelled. Raises ChoiceError.
+    """
+    if tells_classes(outputs, graph, data):
+        assert data.labels is not None, "they tell classes"
+        check_labels(graph.outputs[0], outputs[0].shape[-1], data.labels, ignored)
+    elif ignored is not None:
+        raise ChoiceError("--ignore-label needs --labels, and a first output that scores classes")
+
+
+def tells_classes(outputs: Sequence[Array], graph: Graph, data: Data) -> bool:
+    """Return whether there are labels, and numbers of the first output score their classes."""
+    if data.labels is None:
+        return False
+    scores = _by_record(outputs[0], graph)
+    return scores_classes(graph.outputs[0], scores, data.labels[: len(scores)])
 
 
 def _by_record(output: Array, graph: Graph) -> Array:

@@ -173,7 +173,7 @@ def check(arguments: argparse.Namespace) -> None:
                 f"--{name.replace('_', '-')} is {vars(arguments)[name]}, at least {least} is needed"
             )
     if arguments.data is None:
-        check_without_data(arguments, "labels", "preprocess", "limit")
+        check_without_data(arguments, "labels", "ignore_label", "preprocess", "limit")
     if arguments.csv and arguments.enable_op_profiling == "false":
         raise UsageError("--csv holds operators: it needs --enable-op-profiling=true")
     for path in filter(None, (arguments.csv, arguments.trace)):

@@ -10,9 +10,9 @@ from typing import Any
 
 from luciole.interpreter.records import Track
 from luciole.kernels.core import discovery
-from luciole.tools.bench.compare import Batch, Contender, first_run, surviving
+from luciole.tools.bench.compare import Batch, Contender, first_run, numbers, surviving
 from luciole.tools.bench.inputs import data_inputs, random_inputs
-from luciole.tools.bench.judging import Judge
+from luciole.tools.bench.judging import Judge, check_classes
 from luciole.tools.bench.memory import peak_rss_bytes
 from luciole.tools.bench.operators import profile
 from luciole.tools.bench.ours import Luciole
@@ -33,14 +33,16 @@ def benchmark(arguments: argparse.Namespace, begun: int, track: Track) -> Report
     ours = _opened(arguments)
     data = _data(arguments, ours)
     batches = data_inputs(ours, data) if data else random_inputs(ours.inputs, arguments.seed)
-    first_run(ours, batches[0])
+    outputs = first_run(ours, batches[0])
     peak = peak_rss_bytes()
+    if data:
+        check_classes(numbers(ours, outputs), ours.graph, data, arguments.ignore_label)
     lost: list[str] = []
     peers = _peers(arguments, [port.shape for port in ours.inputs], lost)
     limits = limits_of(arguments)
     contenders = surviving(ours, peers, batches, limits, lost)
     if data:
-        judge = Judge(contenders, ours, data)
+        judge = Judge(contenders, ours, data, arguments.ignore_label)
         lost += judge.run(track("comparing outputs", judge.count))
     timed = profile(ours, limits) if arguments.enable_op_profiling == "true" else None
     return Report(

@@ -173,10 +173,16 @@ def byte_count(text: str) -> int:
 
 def add_labelled(parser: argparse.ArgumentParser) -> None:
     """Declare which of the records are used, and the labels that say their classes: ``--labels``,
-    ``--preprocess``, ``--limit``.
+    ``--ignore-label``, ``--preprocess``, ``--limit``.
     """
     parser.add_argument(
         "--labels", metavar="NAME", help="the labels: an array of the data file, or FILE[:NAME]"
+    )
+    parser.add_argument(
+        "--ignore-label",
+        type=int,
+        metavar="N",
+        help="a label that is no class, 255 in maps of segmentation: its answers count nowhere",
     )
     add_preprocess(parser)
     parser.add_argument("--limit", type=int, metavar="N", help="use the first N records")
