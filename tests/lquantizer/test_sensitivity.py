@@ -46,6 +46,9 @@ def test_layers_come_by_what_they_lose_alone() -> None:
     assert alone == sorted(alone, reverse=True)
     assert found.layers[0].others.noise < found.whole.noise
     assert len(found.spared) == 4
+    assert found.between is not None
+    assert found.lines()[1].startswith("operators without weights alone: ")
+    assert found.between.noise > max(layer.activations.noise for layer in found.layers)
     assert found.spared[0].noise == found.layers[0].others.noise
     assert found.spared[3].noise < found.spared[0].noise
 
@@ -83,6 +86,7 @@ def test_rows_have_a_bar_each_and_the_first_is_the_longest() -> None:
     assert bars == sorted(bars, reverse=True)
     assert bars[0] == 24
     assert found.lines()[0].startswith("the whole network: ")
+    assert found.between is None, "a sine stays float"
     text = str(found).splitlines()
     assert text[0].startswith("signal/noise of the output")
     assert [line.split()[0] for line in text[2 : 2 + len(rows)]] == [row[0] for row in rows]

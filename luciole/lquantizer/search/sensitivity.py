@@ -84,6 +84,8 @@ class Sensitivity:
     layers: list[LayerSensitivity] = field(default_factory=list)
     spared: list[Lost] = field(default_factory=list)
     """With the worst one float, with the worst two, and so on."""
+    between: Lost | None = None
+    """With integers in operators without weights alone, None where there are none."""
 
     def __str__(self) -> str:
         return "\n".join([TITLE, *aligned(self.rows()), *self.lines()])
@@ -110,6 +112,8 @@ class Sensitivity:
         """Write the losses of the whole network, and without its worst layers."""
         whole = f"the whole network: {_text(self.whole)}; weights alone {_text(self.weights)}"
         lines = [f"{whole}, tensors alone {_text(self.activations)}"]
+        if self.between is not None:
+            lines.append(f"operators without weights alone: {_text(self.between)}")
         for count, loss in enumerate(self.spared, 1):
             names = ", ".join(layer.short for layer in self.layers[:count])
             lines.append(f"with {names} float: {_text(loss)}")
@@ -225,6 +229,8 @@ def _measured(
 
     names = [*types]
     result = Sensitivity(scheme, lost(names, layers), lost([], layers), lost(names, []))
+    between = [name for name in names if name not in layers]
+    result.between = lost(between, []) if between else None
     short = short_names(layers)
     for name in layers:
         rest = [other for other in names if other != name]
