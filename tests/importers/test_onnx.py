@@ -18,6 +18,7 @@ from luciole.importers.onnx.rules import rule
 from luciole.importers.reader import reader_of_bytes
 from luciole.ir import Array, LucioleError, TensorType, UnsupportedError
 from luciole.ir.errors import FormatError
+from luciole.ir.ops.conv_2d import Conv2D
 from luciole.tools.import_model import main as import_main
 from tests.support import litert
 
@@ -578,3 +579,25 @@ def test_slices_that_begin_outside_are_those_of_onnxruntime(
     x = numbers(3, 2)
     (got,) = luciole.Interpreter(from_bytes(data).model).run({"x": x}).values()
     np.testing.assert_array_equal(got, session(data).run(None, {"x": x})[0])
+
+
+def test_layers_that_share_a_filter_share_it_once_its_axes_are_exchanged() -> None:
+    """A factor behind one of them is not the other's."""
+    w = numbers(5, 3, 2, 2)
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["a"]),
+        helper.make_node("Conv", ["x", "w"], ["b"]),
+        helper.make_node("Conv", ["x", "w"], ["c"], strides=[2, 2]),
+        helper.make_node("Mul", ["b", "factor"], ["d"]),
+        helper.make_node("GlobalMaxPool", ["a"], ["p"]),
+        helper.make_node("GlobalMaxPool", ["c"], ["q"]),
+        helper.make_node("GlobalMaxPool", ["d"], ["r"]),
+        helper.make_node("Concat", ["p", "q", "r"], ["y"], axis=0),
+    ]
+    content = network(nodes, {"x": (1, 3, 6, 6)}, w=w, factor=2 * numbers(5, 1, 1))
+    x = numbers(1, 3, 6, 6)
+    (expected,) = session(content).run(None, {"x": x})
+    model = from_bytes(content).model
+    np.testing.assert_allclose(luciole.Interpreter(model).run(x)["y"], expected, rtol=1e-5)
+    filters = [op.required(1) for op in model.graph.ops if isinstance(op, Conv2D)]
+    assert sorted(map(filters.count, filters)) == [1, 2, 2]

@@ -103,6 +103,7 @@ class Building:
         self.prefix = ""
         self._taken: set[str] = set()
         self._wide: dict[Value, Value] = {}
+        self._transposed: dict[tuple[Value, tuple[int, ...]], Value] = {}
         self._counts: dict[str, int] = {}
         self.made: dict[str, str] = {}
         """Names that no file has: of values on the way to a node's result, whose name that is."""
@@ -260,16 +261,23 @@ class Building:
 
     # ------------------------------------------------------------------------ what is added often
     def transpose(self, value: Value, order: Sequence[int]) -> Value:
-        """Exchange axes: result axis i is axis ``order[i]``."""
+        """Exchange axes: result axis i is axis ``order[i]``. Of a constant it is done once, for
+        layers may share one.
+        """
         if list(order) == list(range(len(order))):
             return value
         codes = codes_of(value)
         if codes is not None:
             axes = [list(order).index(axis) for axis in range(len(order))]
             return self.moved_codes(codes, self.known(codes).transpose(order), axes)
+        key = value, tuple(order)
+        if key in self._transposed:
+            return self._transposed[key]
         transposed = self.add(Transpose(value, self.constant(np.array(order, np.int32))))
-        if transposed.is_constant and not value.users:
-            transposed.name, value.name = value.name, transposed.name
+        if transposed.is_constant:
+            self._transposed[key] = transposed
+            if not value.users:
+                transposed.name, value.name = value.name, transposed.name
         return transposed
 
     def moved_codes(self, codes: Value, moved: Array, axes: Sequence[int]) -> Value:
