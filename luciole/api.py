@@ -30,6 +30,7 @@ from luciole.lquantizer.assignment.options import ConfigSource, MethodName, Rang
 from luciole.lquantizer.assignment.schemes import Granularity, Rescale, Rounding
 from luciole.lquantizer.judging.metric import Metric
 from luciole.lquantizer.judging.metric import Source as MetricSource
+from luciole.lquantizer.judging.records import labels_of
 from luciole.lquantizer.rewrite.batch_norm import BatchNorm, Normalized
 from luciole.lquantizer.search.begin import search_network
 from luciole.lquantizer.search.options import SearchOptions
@@ -91,7 +92,11 @@ def compile(  # what the program is called
     contents: dict[str, bytes | str] = {**program.files}
     if library:
         contents[f"{name}.so"] = library_of(program)
-    Path(folder).mkdir(parents=True, exist_ok=True)
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise OptionError(f"{folder} cannot be made a folder: {why}") from None
     write_files({Path(folder) / file: content for file, content in contents.items()})
     return program
 
@@ -203,10 +208,23 @@ def _quantized(
     track: Track | None,
 ) -> Result:
     model = as_model(model)
-    samples, others = _given(model, data), _judging(model, judges, proof)
-    result = quantized(Task(model, samples, labels, track, others, proof, metric), options)
+    result = quantized(_task(model, data, labels, metric, judges, proof, track), options)
     _warn(result, model, options)
     return result
+
+
+def _task(
+    model: Model,
+    data: Data | None,
+    labels: Array | None,
+    metric: Metric | None,
+    judges: Data | None,
+    proof: bool,
+    track: Track | None,
+) -> Task:
+    """Read samples, labels and judges for a model, which is quantized or trained."""
+    samples, others = _given(model, data), _judging(model, judges, proof)
+    return Task(model, samples, labels_of(labels), track, others, proof, metric)
 
 
 _NO_CHOICES = ("model", "data", "options", "labels", "metric", "judges", "proof", "track")
@@ -307,18 +325,18 @@ def search(
     kinds = (SearchOptions, SeedOptions, type(None))
     expect(options, kinds, "options: SearchOptions or SeedOptions")
     opened, chosen = canonical(as_model(model)), _finished(options, finish)
-    records = records_of(opened.graph, data)
+    records, right = records_of(opened.graph, data), labels_of(labels)
     folder = Path(output)
     if not isinstance(chosen, SeedOptions):
         judge = _metric(metric)
         return search_network(
-            opened, records, folder, chosen, from_bytes, to_bytes, say, track, labels, judge
+            opened, records, folder, chosen, from_bytes, to_bytes, say, track, right, judge
         )
     if metric is not None:
         raise lquantizer.QuantizeError("metric does not go with the published search")
     norms = _folded(model)
     return search_published(
-        opened, records, labels, folder, chosen, from_bytes, to_bytes, say, track, norms
+        opened, records, right, folder, chosen, from_bytes, to_bytes, say, track, norms
     )
 
 
@@ -415,8 +433,7 @@ def finetune(
     begun, known, learned_from = _trained(student)
     model = begun.model if isinstance(begun, Rounded) else begun
     original = as_model(teacher)
-    others = _judging(model, judges, proof)
-    task = Task(model, _given(model, data), labels, track, others, proof, _metric(metric))
+    task = _task(model, data, labels, _metric(metric), judges, proof, track)
     split = parted(task, learned_from)
     tuned = training.finetune(
         begun,

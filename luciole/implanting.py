@@ -129,6 +129,7 @@ def _array(place: Path, name: object) -> Array:
 def _implant(name: str, entry: Mapping[str, Any]) -> Implant:
     """Read the parameters of a tensor. Raises FormatError that names it."""
     where = f"tensor {name!r}"
+    expect(entry, Mapping, f"{where}: a dictionary")
     missing = [key for key in ("dtype", "scale", "zerop") if key not in entry]
     strange = sorted(str(key) for key in entry.keys() - _KEYS)
     if missing or strange:
@@ -141,11 +142,18 @@ def _implant(name: str, entry: Mapping[str, Any]) -> Implant:
     if type(axis) is not int or axis < 0:
         raise FormatError(f"{where}: quantized_dimension is {axis!r}, an axis is needed")
     affine = Affine.channels(scale, points, axis, _dtype(where, entry["dtype"]))
-    return Implant(affine, None if entry.get("value") is None else np.asarray(entry["value"]))
+    return Implant(affine, None if entry.get("value") is None else _read(where, entry, "value"))
+
+
+def _read(where: str, entry: Mapping[str, Any], key: str) -> Array:
+    try:
+        return np.asarray(entry[key])
+    except (TypeError, ValueError, RuntimeError):
+        raise FormatError(f"{where}: {key} is no array") from None
 
 
 def _vector(where: str, entry: Mapping[str, Any], key: str) -> Array:
-    array = np.atleast_1d(np.asarray(entry[key]))
+    array = np.atleast_1d(_read(where, entry, key))
     if array.ndim != 1 or array.dtype.kind not in ("fiu" if key == "scale" else "iu"):
         raise FormatError(f"{where}: {key} is {array.dtype} of {array.ndim} axes, one is needed")
     return array

@@ -25,7 +25,7 @@ from luciole.ir.checked import checked
 from luciole.ir.errors import ChoiceError
 from luciole.lquantizer.judging.judge import Judge
 from luciole.lquantizer.judging.metric import Metric, Source
-from luciole.lquantizer.judging.records import Judges
+from luciole.lquantizer.judging.records import Judges, labels_of
 
 __all__ = ["Evaluation", "diff", "evaluate"]
 
@@ -106,7 +106,7 @@ def evaluate(
     records = records_of(subject.graph, data)
     count = check_records(subject.graph, records)
     check_finite(subject.graph, records)
-    right = None if labels is None else _labels(labels)
+    right = labels_of(labels)
     if metric is not None:
         if output is not None or ignore_label is not None:
             name = "ignore_label" if output is None else "output"
@@ -117,17 +117,6 @@ def evaluate(
     rows, seconds = evaluate_outputs(subject, records, right, other, output, track, ignore_label)
     ignored = 0 if ignore_label is None else int(np.sum(right == ignore_label))
     return Evaluation(count, rows, seconds, ignored=ignored)
-
-
-def _labels(labels: ArrayLike) -> Array:
-    """Take labels as an array. Raises ChoiceError where they make none."""
-    try:
-        array = np.asarray(labels)
-    except ValueError as error:
-        raise ChoiceError(f"labels are no array: {error}") from None
-    if array.ndim == 0:
-        raise ChoiceError(f"labels are an array whose first axis counts records, found {labels!r}")
-    return array
 
 
 def _by_metric(

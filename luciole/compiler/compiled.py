@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from luciole.ir import Array, LucioleError
+from luciole.ir.errors import expect
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class Compiled:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        expect(path, (str, os.PathLike), "path: the path of a library")
         self._lock = threading.Lock()
         try:
             self._library = _Library(Path(path))

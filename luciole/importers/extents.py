@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from luciole.importers.computing import computing
 from luciole.ir import Array, Graph, Shape, Value
 from luciole.ir.dtypes import NUMPY
-from luciole.ir.errors import FormatError, ShapeError
+from luciole.ir.errors import FormatError, ShapeError, expect
 from luciole.ir.extents import check_extents, check_shapes
 from luciole.ir.names import names_of
 from luciole.ir.passes.cleaning.remove_dead import remove_unused_values
@@ -41,6 +41,8 @@ class Settled:
     def __post_init__(self) -> None:
         """Refuse extents that no file holds. Raises ShapeError."""
         check_extents({"batch": self.batch, **self.dims})
+        for name, shape in self.shapes.items():
+            expect(shape, (list, tuple, np.ndarray), f"the shape of {name}: a list of extents")
         check_shapes(self.shapes)
 
     def __bool__(self) -> bool:
@@ -99,7 +101,10 @@ def constant_of(name: str, number: ArrayLike, shape: Shape, dtype: TensorType) -
     what its element type does not hold.
     """
     kind = NUMPY.get(dtype)
-    exact = np.asarray(number)
+    try:
+        exact = np.asarray(number)
+    except ValueError:
+        raise FormatError(f"the constant for the input {quoted(name)} is no array") from None
     if kind is None or exact.dtype.kind not in "biuf":
         raise FormatError(f"{dtype.name} of the input {quoted(name)} has no constants here")
     merged(name, shape, exact.shape)

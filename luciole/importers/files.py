@@ -52,11 +52,15 @@ def load(
     settled = Settled(batch, shapes or {}, dims or {}, constants or {})
     example = Example(example_inputs, dynamic_shapes)
     if not isinstance(source, str | os.PathLike | bytes | bytearray | memoryview):
-        return reader_of_live(source).read_live(source, example, settled).sound()
+        live = reader_of_live(source)
+        _refuse_unroll(unroll)
+        return live.read_live(source, example, settled).sound()
     if example:
         raise LucioleError("a file has its shapes: no example goes with it")
     if isinstance(source, bytes | bytearray | memoryview):
         return _of_bytes(bytes(source), settled, unroll).sound()
+    if not os.fspath(source):
+        raise LucioleError("source: the path of a model is needed, found ''")
     imported = read(source, settled, unroll=unroll)
     with named(Path(source)):
         return imported.sound()
@@ -67,9 +71,13 @@ def _of_bytes(data: bytes, settled: Settled, unroll: bool) -> Imported:
     from files.
     """
     reader = reader_of_bytes(data, "these bytes")
+    _refuse_unroll(unroll)
+    return reader.read_bytes_for(data, settled)
+
+
+def _refuse_unroll(unroll: bool) -> None:
     if unroll:
         raise FormatError("only recurrent layers of Keras files can be unrolled")
-    return reader.read_bytes_for(data, settled)
 
 
 def as_model(model: Path_ | bytes | Model) -> Model:

@@ -193,8 +193,9 @@ def file_bytes(path: Path, count: int = _WHOLE) -> bytes:
     try:
         with path.open("rb") as file:
             return file.read(count)
-    except OSError as error:
-        raise LucioleError(f"{path}: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:  # a path with a zero byte is a ValueError
+        reason = getattr(error, "strerror", None) or error
+        raise LucioleError(f"{path}: {reason}") from None
 
 
 def member_of_folder(start: bytes) -> bool | None:

@@ -2,6 +2,9 @@
 
 from luciole.ir import LucioleError
 
+NO_ARRAY = (TypeError, ValueError, RuntimeError)
+"""Exceptions where something becomes no array: RuntimeError of a torch tensor with a gradient."""
+
 
 class InputError(LucioleError, ValueError):
     """A tensor was given something that does not fit it."""

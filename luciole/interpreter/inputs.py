@@ -9,7 +9,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from luciole.interpreter.affine import as_input
-from luciole.interpreter.errors import InputError
+from luciole.interpreter.errors import NO_ARRAY, InputError
 from luciole.ir import Array, Graph, LucioleError, ShapeError, TensorType, Value, strings
 from luciole.ir.dtypes import NUMPY
 from luciole.ir.names import Way, called
@@ -21,15 +21,18 @@ _NUMBERS = "biufcV"
 
 
 def as_array(value: Value, contents: Any) -> Array:
-    """Take a caller's contents of a tensor as an array. Raises InputError for objects that are no
-    texts.
+    """Take a caller's contents of a tensor as an array. Raises InputError for what makes none, and
+    for objects that are no texts.
     """
-    if value.dtype != TensorType.STRING:
-        return np.asarray(contents)
+    if value.dtype == TensorType.STRING:
+        try:
+            return strings.given(contents)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"Cannot set tensor {called(value)!r} of STRING: {error}") from None
     try:
-        return strings.given(contents)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"Cannot set tensor {called(value)!r} of STRING: {error}") from None
+        return np.asarray(contents)
+    except NO_ARRAY as error:
+        raise InputError(f"Cannot set tensor {called(value)!r}: {error}") from None
 
 
 def as_numbers(value: Value, contents: Any) -> Array:
@@ -40,7 +43,7 @@ def as_numbers(value: Value, contents: Any) -> Array:
         return as_array(value, contents)
     try:
         array = np.asarray(contents)
-    except ValueError as error:
+    except NO_ARRAY as error:
         raise InputError(f"input {called(value)!r}: {error}") from None
     if array.dtype.kind not in _NUMBERS:
         kind = type(contents).__name__ if array.dtype == object else str(array.dtype)

@@ -14,7 +14,7 @@ from luciole.interpreter.compile import DEFAULT_MEMORY_LIMIT, compile_graph
 from luciole.interpreter.crew import Crew
 from luciole.interpreter.details import TensorDetails, details_of
 from luciole.interpreter.ends import Ends, ends_by_name, ends_text, lasting_arrays
-from luciole.interpreter.errors import InputError
+from luciole.interpreter.errors import NO_ARRAY, InputError
 from luciole.interpreter.inputs import (
     as_array,
     as_numbers,
@@ -82,6 +82,9 @@ class Interpreter(Uncopied):
             raise InputError(f"num_threads is {num_threads}, this machine takes {MOST_THREADS}")
         if num_threads > 1 and not compiled:
             raise InputError(f"num_threads is {num_threads}: only compiled kernels share work")
+        expect(loop_limit, (int, np.integer), "loop_limit: a whole number")
+        if loop_limit < 1:
+            raise InputError(f"loop_limit is {loop_limit}, it must be 1 or more")
         self.model = model
         self._compiled = compiled
         self._memory_limit = memory_limit
@@ -114,15 +117,16 @@ class Interpreter(Uncopied):
 
     # ---------------------------------------------------------------------- observing
     def attach_observer(self, observer: Observer) -> None:
-        """Add an observer, one of several. Raises ValueError for one that watches already."""
+        """Add an observer, one of several. Raises InputError for one that watches already."""
+        expect(observer, Observer, "observer: an object of a class that derives from Observer")
         if observer in self._observers:
-            raise ValueError("this observer is attached already")
+            raise InputError("this observer is attached already")
         self._observers.append(observer)
 
     def detach_observer(self, observer: Observer) -> None:
-        """Remove an observer. Raises ValueError for one that does not watch."""
+        """Remove an observer. Raises InputError for one that does not watch."""
         if observer not in self._observers:
-            raise ValueError("this observer is not attached")
+            raise InputError("this observer is not attached")
         self._observers.remove(observer)
 
     # ------------------------------------------------------------------- LiteRT's calls
@@ -201,14 +205,20 @@ class Interpreter(Uncopied):
         self._set(tensor_index, value)
 
     def _set(self, tensor_index: int, value: Any) -> None:
-        place = self._places.get(tensor_index)
-        if place is None:
+        try:
+            place = self._places.get(tensor_index)
+        except TypeError:  # a list, which ``_value`` refuses
+            place = None
+        if place is None or tensor_index.__class__ is bool:
             tensor = self._value(tensor_index)
             array = as_array(tensor, value)
             self._check_fits(tensor_index, array)
             self.plan.give(tensor, array)
             return
-        array = np.asarray(value)
+        try:
+            array = np.asarray(value)
+        except NO_ARRAY:
+            array = as_array(self._value(tensor_index), value)  # which says what is wrong
         if array.dtype != place.dtype or array.shape != place.shape:
             self._check_fits(tensor_index, array)
         place[...] = array
@@ -246,8 +256,13 @@ class Interpreter(Uncopied):
         """Copy any tensor's contents."""
         if self._turn.taken:
             self._turn.check_inside()
-        place = self._places.get(tensor_index)
-        return (self._array(self._value(tensor_index)) if place is None else place).copy()
+        try:
+            place = self._places.get(tensor_index)
+        except TypeError:  # see ``_set``
+            place = None
+        if place is None or tensor_index.__class__ is bool:
+            place = self._array(self._value(tensor_index))
+        return place.copy()
 
     def tensor(self, tensor_index: int) -> Callable[[], Array]:
         """Return a function that gives a view of a tensor's contents, without a copy. Views show
@@ -294,6 +309,7 @@ class Interpreter(Uncopied):
         """Return a function that takes a signature's arguments by name and returns its results by
         name.
         """
+        expect(signature_key, (str, type(None)), "signature_key: a text")
         signatures = {s.key: s for s in self.model.signatures}
         if signature_key is None and len(signatures) == 1:
             signature_key = next(iter(signatures))
@@ -395,7 +411,8 @@ class Interpreter(Uncopied):
     # ---------------------------------------------------------------------- privately
     def _value(self, number: int) -> Value:
         count = len(self.graph.values)
-        if number not in range(count):
+        is_number = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
+        if not is_number or number not in range(count):
             raise InputError(f"there is no tensor {number!r}, they are numbered 0 to {count - 1}")
         return self.graph.values[int(number)]
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from luciole.interpreter.affine import as_input
-from luciole.interpreter.errors import InputError
+from luciole.interpreter.errors import NO_ARRAY, InputError
 from luciole.interpreter.interpreter import Interpreter
 from luciole.interpreter.samples import Samples, Selection, file_of
 from luciole.ir import Array, Graph, LucioleError, Model, Value
@@ -122,7 +122,7 @@ def _records(name: str, data: ArrayLike | Samples) -> Samples:
         return data
     try:
         array = np.asarray(data)
-    except ValueError as error:
+    except NO_ARRAY as error:
         raise InputError(f"the data for {name!r} is no array: {error}") from None
     if array.ndim == 0:
         kind = "one number" if array.dtype.kind in "biufc" else type(data).__name__

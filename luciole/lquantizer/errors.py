@@ -8,6 +8,8 @@ import numpy as np
 from luciole.ir import LucioleError
 from luciole.ir.errors import ChoiceError, expect
 
+_WHOLE = (int, np.integer)
+
 
 class QuantizeError(LucioleError, ValueError):
     """Settings, config or data that a quantization cannot use."""
@@ -32,13 +34,15 @@ def check_points(target: float | None) -> None:
 
 def check_seed(seed: int) -> None:
     """Refuse a seed that no generator takes."""
+    expect(seed, _WHOLE, "seed: a whole number")
     if seed < 0:
         raise OptionsError(f"seed is {seed}: 0 and more are possible")
 
 
 def check_at_least(options: object, least: int, names: Iterable[str]) -> None:
-    """Refuse fields of options that are given, and lower than they may be."""
+    """Refuse fields of options that are given and no whole numbers, or lower than they may be."""
     for name in names:
         number = getattr(options, name)
+        expect(number, (*_WHOLE, type(None)), f"{name}: a whole number")
         if number is not None and number < least:
             raise QuantizeError(f"{name} is {number}: at least {least} is needed")

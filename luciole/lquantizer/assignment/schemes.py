@@ -14,6 +14,7 @@ from luciole.ir import Graph, Op, TensorType
 from luciole.ir.analysis.weights import has_weights, table_constant, weight_constant
 from luciole.ir.blockwise import LEAST_SCALE
 from luciole.ir.dtypes import element_bits
+from luciole.ir.errors import expect
 from luciole.ir.ops.embedding_lookup import EmbeddingLookup
 from luciole.ir.ops.fully_connected import FullyConnected
 from luciole.lquantizer.assignment.layer_format import (
@@ -266,6 +267,7 @@ class UniformOptions:
 
     def __post_init__(self) -> None:
         """Refuse unknown choices, and choices that do not go together."""
+        expect(self.scheme, str, "scheme: a text")
         is_known = self.scheme == MIXED or is_for_operators(self.scheme)
         if self.scheme == str(FLOAT) or not is_known:
             if ":" in self.scheme:
@@ -276,6 +278,7 @@ class UniformOptions:
         self._check("rescale", get_args(Rescale))
         check_seed(self.seed)
         check_drop(self.target_drop)
+        expect(self.least_bits, (int, np.integer), "least_bits: a whole number")
         if not 1 <= self.least_bits <= 4:
             raise OptionsError(f"least_bits is {self.least_bits}: 1 to 4 are possible")
         for name in ("target_drop", "least_bits"):
@@ -316,6 +319,7 @@ class UniformOptions:
     def _check(self, name: str, possible: Iterable[str], others: Iterable[str] = ()) -> None:
         """Refuse an impossible choice; ``others`` are possible with options of another kind."""
         choice, names = getattr(self, name), list(possible)
+        expect(choice, str, f"{name}: a text")
         if choice not in names:
             known = [*names, *others]
             near = get_close_matches(choice, known, 1)

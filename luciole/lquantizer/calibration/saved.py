@@ -9,6 +9,7 @@ network. ``floats`` names what operators give that stay float, because integers 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from difflib import get_close_matches
@@ -21,6 +22,7 @@ from luciole.files.json_reading import read_json
 from luciole.files.places import Path_
 from luciole.ir import Graph, Model, TensorType
 from luciole.ir.equalization import equalized, original_name
+from luciole.ir.errors import expect
 from luciole.ir.ops.quantize import Dequantize, Quantize
 from luciole.ir.quantization import Affine, affine_of
 from luciole.lquantizer.calibration.seen import Seen
@@ -157,6 +159,7 @@ class Ranges:
     @classmethod
     def read(cls, path: Path_) -> Ranges:
         """Read a file. Raises QuantizeError that says what was not understood."""
+        expect(path, (str, os.PathLike), "ranges: a file's path, Ranges or a dictionary")
         return cls.parse(read_json(path, QuantizeError, "ranges"), f"ranges {path}")
 
     @classmethod

@@ -15,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from luciole.ir import Array
+from luciole.ir.errors import expect
 from luciole.lquantizer.errors import QuantizeError
 
 Answers = Array | Mapping[str, Array]
@@ -41,8 +42,9 @@ class Metric:
         """
         if isinstance(source, Metric):
             return source
-        if not isinstance(source, str):
+        if callable(source):
             return cls(source, getattr(source, "__name__", type(source).__name__))
+        expect(source, str, "metric: a function or FILE.py:function")
         path, colon, name = source.rpartition(":")
         if not colon or not path or not name.isidentifier():
             raise QuantizeError(f"metric {source!r}: FILE.py:function is needed")

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from luciole.interpreter.records import Records, digest, digests
 from luciole.interpreter.samples import Selection
 from luciole.ir import Array, Model, Value
 from luciole.ir.dtypes import NUMPY
+from luciole.ir.errors import ChoiceError
 from luciole.ir.quantization import affine_of
 from luciole.lquantizer.calibration.watch import check_finite
 from luciole.lquantizer.errors import QuantizeError
@@ -156,6 +157,19 @@ class Split:
         """Return a split in which all records teach, and others judge."""
         is_new = digests(records).isdisjoint(digests(judges))
         return cls(records, Judges(judges, HELD_BACK if is_new else SAME), labels)
+
+
+def labels_of(labels: ArrayLike | None) -> Array | None:
+    """Take labels as an array. Raises ChoiceError where they make none."""
+    if labels is None:
+        return None
+    try:
+        array = np.asarray(labels)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ChoiceError(f"labels are no array: {error}") from None
+    if array.ndim == 0:
+        raise ChoiceError(f"labels are an array whose first axis counts records, found {labels!r}")
+    return array
 
 
 def check_labels(records: Records, labels: Array | None) -> int:

@@ -43,7 +43,7 @@ class Cluster:
         try:
             self._client = _client(address)
             self._client.wait_for_workers(1, timeout=_PATIENCE)
-        except (OSError, TimeoutError) as error:
+        except (OSError, TimeoutError, ValueError) as error:
             raise QuantizeError(f"{address}: no Dask scheduler with a worker: {error}") from None
         self.address = address
         self._bytes = pickle.dumps(begin, pickle.HIGHEST_PROTOCOL)

@@ -8,7 +8,9 @@ from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
 
-from luciole.ir.errors import missing_extra
+import numpy as np
+
+from luciole.ir.errors import expect, missing_extra
 from luciole.lquantizer.errors import QuantizeError, check_at_least, check_drop
 from luciole.lquantizer.search.device import Device, read_device
 from luciole.lquantizer.search.finishing import FIT, Finish
@@ -66,6 +68,7 @@ class SearchOptions:
         check_at_least(self, 1, names)
         for name in ("minutes", "max_size", "max_us"):
             number = getattr(self, name)
+            expect(number, (int, float, np.number, type(None)), f"{name}: a number")
             if number is not None and not number > 0:
                 raise QuantizeError(f"{name} is {number}: more than 0 is needed")
         check_drop(self.target_drop)
