@@ -25,7 +25,8 @@ _RUNTIMES = {
     ".tflite": ("LiteRT", "litert", "ai_edge_litert", ""),
     ".onnx": (
         *("ONNX Runtime", "onnxruntime", "onnxruntime"),
-        "its int8 sums saturate on processors without VNNI unless session.x64quantprecision is 1",
+        "its int8 sums saturate on processors without VNNI unless session.x64quantprecision is 1, "
+        "and it rounds what dynamic layers read to 8 bits",
     ),
 }
 """Other runtimes for files of an extension: name, its word in ``luciole bench``, its package, and
