@@ -12,8 +12,9 @@ from luciole.comparing import enter_smaller_and_closer
 from luciole.exporters import to_bytes
 from luciole.importers import from_bytes
 from luciole.interpreter.compare import second_inputs
+from luciole.interpreter.finite import check_finite
 from luciole.interpreter.records import Records, Track, check_records
-from luciole.ir import Array, Model
+from luciole.ir import Array, Graph, Model
 from luciole.lquantizer import (
     Config,
     FitOptions,
@@ -106,6 +107,8 @@ def quantized(task: Task, options: Options) -> Result:
         split = parted(replace(task, proof=task.proof and not isinstance(options, OneOptions)))
         task = replace(task, records=split.learned, labels=split.labels)
         check_metric(task.metric, task.model, split.judges)
+    elif task.judges is not None:
+        _check_judges(task.model.graph, task.judges)
     with one_thread():
         result = _by(options, replace(task, model=model_for(options, task.model)))
     if task.records is not None and _teaches(options):
@@ -168,9 +171,15 @@ def parted(task: Task, known: Container[bytes] = ()) -> Split:
     check_records(graph, records)
     check_labels(records, labels)
     if task.judges is not None:
-        check_records(graph, task.judges)
+        _check_judges(graph, task.judges)
         return Split.judged_by(records, task.judges, labels)
     return Split.of(records, None, labels, known) if task.proof else Split.same(records, labels)
+
+
+def _check_judges(graph: Graph, judges: Records) -> None:
+    """Refuse samples that do not fit the model, or are not finite. Raises InputError."""
+    check_records(graph, judges)
+    check_finite(graph, judges)
 
 
 def _judges(task: Task, split: Split | None) -> Judges | None:

@@ -22,6 +22,7 @@ from luciole.lquantizer.search.options import SearchOptions
 from luciole.tools.random_models import dense
 
 X = np.zeros((4, 6), np.float32)
+NAN = np.full((4, 6), np.nan, np.float32)
 RAGGED: Any = [[1], [2, 3]]
 
 
@@ -97,6 +98,13 @@ def implanted(model: Model, **entry: object) -> Model:
         (lambda m: SearchOptions(evaluations=wrong("a")), "evaluations: a whole number is needed"),
         (lambda m: SearchOptions(seed=wrong("a")), "seed: a whole number is needed, found str"),
         (lambda m: SearchOptions(minutes=wrong("a")), "minutes: a number is needed, found str"),
+        (lambda m: SearchOptions(workers=99_999), "workers is 99999, this machine takes "),
+        (lambda m: luciole.quantize(m, X, scheme="int8", judges=NAN), "of record 0 is nan"),
+        (lambda m: luciole.quantize(m, scheme="weights", judges=NAN), "of record 0 is nan"),
+        (lambda m: luciole.custom_operator(wrong(3)), "custom_operator: the code as a text"),
+        (lambda m: luciole.custom_operator(wrong(print)), '@custom_operator("Swish"), is needed'),
+        (lambda m: luciole.custom_operator(""), "custom_operator: the code is an empty text"),
+        (lambda m: luciole.custom_operator("Odd")(wrong(3)), "('Odd'): a function is needed"),
         (lambda m: Metric.of(wrong(3)), "a function or FILE.py:function is needed, found int"),
         (lambda m: luciole.implant(m, {"x": wrong(3)}), "tensor 'x': a dictionary is needed, fou"),
         (lambda m: implanted(m, scale=RAGGED), "tensor 'x': scale is no array"),
@@ -137,3 +145,18 @@ def test_the_address_of_a_cluster_has_a_port() -> None:
     pytest.importorskip("distributed")
     with pytest.raises(LucioleError, match="no Dask scheduler with a worker: missing port"):
         Cluster("nowhere", lambda: lambda task: task)
+
+
+@pytest.mark.parametrize(
+    ("choices", "sentence"),
+    [
+        ({"labelled_output": "fc1"}, "labelled_output goes with labels"),
+        ({"resume": True}, "resume goes with a checkpoint"),
+    ],
+)
+def test_choices_of_a_training_need_their_companions(
+    model: Model, choices: dict[str, Any], sentence: str
+) -> None:
+    pytest.importorskip("tensorflow")
+    with pytest.raises(LucioleError, match=sentence):
+        luciole.finetune(model, model, X, epochs=1, proof=False, **choices)

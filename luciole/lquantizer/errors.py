@@ -1,6 +1,7 @@
 """Name what can go wrong while a model is quantized."""
 
 import math
+import os
 from collections.abc import Iterable
 
 import numpy as np
@@ -9,6 +10,9 @@ from luciole.ir import LucioleError
 from luciole.ir.errors import ChoiceError, expect
 
 _WHOLE = (int, np.integer)
+
+MOST_WORKERS = max(16, 4 * (os.cpu_count() or 1))
+"""Processes of a search: more than cores gain nothing, and thousands stop a machine."""
 
 
 class QuantizeError(LucioleError, ValueError):
@@ -46,3 +50,10 @@ def check_at_least(options: object, least: int, names: Iterable[str]) -> None:
         expect(number, (*_WHOLE, type(None)), f"{name}: a whole number")
         if number is not None and number < least:
             raise QuantizeError(f"{name} is {number}: at least {least} is needed")
+
+
+def check_workers(workers: int) -> None:
+    """Refuse more processes than a machine takes."""
+    expect(workers, _WHOLE, "workers: a whole number")
+    if workers > MOST_WORKERS:
+        raise QuantizeError(f"workers is {workers}, this machine takes {MOST_WORKERS}")

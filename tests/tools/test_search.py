@@ -135,7 +135,7 @@ def test_it_refuses_what_there_is_not(folder: Path, capsys: Capture) -> None:
         (["--options", "w9a9"], "option 'w9a9'"),
         (["--objectives", "accuracy,size,size"], "objective 'size' is there twice"),
         (["--evaluations", "0"], "evaluations is 0"),
-        (["--workers", "99999"], "--workers is 99999, this machine takes "),
+        (["--workers", "99999"], "workers is 99999, this machine takes "),
         (["--minutes", "-3"], "minutes is -3.0: more than 0 is needed"),
         (["--max-us", "nan"], "max_us is nan: more than 0 is needed"),
         (["--max-size", "-5"], "max_size is -5: more than 0 is needed"),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from luciole.ir import CUSTOM_OPS, Array, LucioleError, UnknownOp
+from luciole.ir.errors import expect
 from luciole.ir.text.flexbuffer import read_map
 from luciole.ir.text.options import custom_bytes
 
@@ -35,14 +36,18 @@ def custom_operator(code: str) -> Callable[[F], F]:
             return x / (1 + np.exp(-beta * x))
 
     A second function for a code takes the place of the first. Raises LucioleError for a code that
-    has a class.
+    has a class, and for what is no code or no function.
     """
     import luciole.ir.ops  # registers every operator class  # noqa: F401
 
+    expect(code, str, 'custom_operator: the code as a text, @custom_operator("Swish"),')
+    if not code:
+        raise LucioleError("custom_operator: the code is an empty text")
     if code in CUSTOM_OPS:
         raise LucioleError(f"{code} needs no function: {CUSTOM_OPS[code].__name__} computes it")
 
     def register(function: F) -> F:
+        expect(function, cast(type, Callable), f"custom_operator({code!r}): a function")
         FUNCTIONS[code] = function
         return function
 

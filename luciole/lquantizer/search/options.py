@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from luciole.ir.errors import expect, missing_extra
-from luciole.lquantizer.errors import QuantizeError, check_at_least, check_drop
+from luciole.lquantizer.errors import QuantizeError, check_at_least, check_drop, check_workers
 from luciole.lquantizer.search.device import Device, read_device
 from luciole.lquantizer.search.finishing import FIT, Finish
 from luciole.lquantizer.search.goal import Budget, Goal
@@ -66,6 +66,7 @@ class SearchOptions:
         object.__setattr__(self, "fixed", dict(zip(self.fixed, words, strict=True)))
         names = ("evaluations", "files", "calibration", "judges", "few", "workers")
         check_at_least(self, 1, names)
+        check_workers(self.workers)
         for name in ("minutes", "max_size", "max_us"):
             number = getattr(self, name)
             expect(number, (int, float, np.number, type(None)), f"{name}: a number")

@@ -97,6 +97,7 @@ def finetune(
         raise QuantizeError(f"fine-tuning: epochs is {epochs}, it must be at least 1")
     check_float(teacher, "teacher")
     graph = student.model.graph if isinstance(student, Rounded) else student.graph
+    _check_companions(labels, labelled_output, checkpoint, resume)
     judged, labels = labels, _trained_to(labels, metric, settings)
     classes = _labels(graph, teacher, records, labels, labelled_output)
     batches = Batches(graph, records, classes, settings, learned_from)
@@ -111,6 +112,16 @@ def finetune(
     track = track or untracked
     run.all_epochs(track("fine-tuning", epochs * batches.steps))
     return run.result()
+
+
+def _check_companions(
+    labels: Array | None, output: str | None, checkpoint: Path | None, resume: bool
+) -> None:
+    """Refuse choices that say nothing without another one."""
+    if labels is None and output is not None:
+        raise QuantizeError("labelled_output goes with labels")
+    if checkpoint is None and resume:
+        raise QuantizeError("resume goes with a checkpoint")
 
 
 def _trained_to(

@@ -9,7 +9,6 @@ other network beats. The same command continues an earlier search.
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,10 +33,6 @@ if TYPE_CHECKING:
     from luciole.lquantizer.search.options import SearchOptions
     from luciole.lquantizer.search.published.options import SeedOptions
     from luciole.lquantizer.search.result import SearchResult
-
-
-MOST_WORKERS = max(16, 4 * (os.cpu_count() or 1))
-"""Processes of a search: more than cores gain nothing, and thousands stop a machine."""
 
 
 def main(argv: Sequence[str] | None = None, program: str = "luciole search") -> int:
@@ -207,8 +202,6 @@ def _options(arguments: argparse.Namespace) -> SearchOptions | SeedOptions:
     from luciole.lquantizer.errors import QuantizeError
 
     check_preset(arguments)
-    if arguments.workers > MOST_WORKERS:
-        raise UsageError(f"--workers is {arguments.workers}, this machine takes {MOST_WORKERS}")
     try:
         if arguments.preset:
             return seed_options(arguments, _fixed(arguments.fixed))

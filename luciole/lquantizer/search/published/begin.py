@@ -94,6 +94,8 @@ def materials(
     check_finite(records)
     if count < _LEAST:
         raise QuantizeError(f"the published search needs at least {_LEAST} records, found {count}")
+    if labels is None and options.labelled_output is not None:
+        raise QuantizeError("labelled_output goes with labels")
     known = None if labels is None else Labels.of(model, records, labels, options.labelled_output)
     split = Split.for_choices(records, None if known is None else known.numbers, options.judges)
     network = Network.of(model, evenly(split.learned, options.calibration), folded)

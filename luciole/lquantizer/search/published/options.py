@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from luciole.ir.errors import missing_extra
 from luciole.lquantizer.assignment.schemes import Granularity
-from luciole.lquantizer.errors import QuantizeError, check_at_least
+from luciole.lquantizer.errors import QuantizeError, check_at_least, check_workers
 from luciole.lquantizer.search.published.evolution import OFFSPRING, PARENTS
 from luciole.lquantizer.training.uniform_settings import Folding
 
@@ -62,6 +62,7 @@ class SeedOptions:
         check_at_least(self, 0, ["generations", "seed"])
         names = ("offspring", "partial", "final", "calibration", "judges", "files", "workers")
         check_at_least(self, 1, names)
+        check_workers(self.workers)
         for name, kinds in (("folding", get_args(Folding)), ("granularity", get_args(Granularity))):
             word = getattr(self, name)
             if word not in kinds:
