@@ -98,6 +98,10 @@ def implanted(model: Model, **entry: object) -> Model:
         (lambda m: SearchOptions(evaluations=wrong("a")), "evaluations: a whole number is needed"),
         (lambda m: SearchOptions(seed=wrong("a")), "seed: a whole number is needed, found str"),
         (lambda m: SearchOptions(minutes=wrong("a")), "minutes: a number is needed, found str"),
+        (
+            lambda m: luciole.evaluate(m, X, np.eye(4, 3)),
+            "(one-hot labels: give labels.argmax(-1))",
+        ),
         (lambda m: SearchOptions(workers=99_999), "workers is 99999, this machine takes "),
         (lambda m: luciole.quantize(m, X, scheme="int8", judges=NAN), "of record 0 is nan"),
         (lambda m: luciole.quantize(m, scheme="weights", judges=NAN), "of record 0 is nan"),
@@ -119,6 +123,15 @@ def test_another_kind_of_argument_is_refused(
     with pytest.raises(LucioleError) as caught:
         use(model)
     assert sentence in str(caught.value)
+
+
+def test_a_quantized_input_takes_no_nan(model: Model) -> None:
+    quantized = luciole.quantize(model, X + 1, scheme="int8", input_type="int8", proof=False).model
+    for inputs in (NAN, {"x": NAN[:1].tolist()}):
+        with pytest.raises(InputError, match="input 'x' is quantized: NaN has no code"):
+            luciole.Interpreter(quantized, compiled=False).run(inputs)
+    with pytest.raises(InputError, match="input 'x' is quantized: NaN has no code"):
+        luciole.run(quantized, NAN, compiled=False)
 
 
 def test_settled_shapes_are_lists_tuples_and_arrays() -> None:

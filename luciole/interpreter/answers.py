@@ -83,7 +83,10 @@ def labels_for(labels: Array, shape: tuple[int, ...]) -> Array:
         raise InputError(f"labels are numbers of classes, 0, 1, 2, ..., found {shown}")
     if _without_ones(labels.shape) != shape:
         shapes = f"{list(labels.shape)}, the answers {list(shape)}"
-        raise InputError(f"the labels have shape {shapes}: one label for each answer is needed")
+        hint = " (one-hot labels: give labels.argmax(-1))" if labels.shape[:-1] == shape else ""
+        raise InputError(
+            f"the labels have shape {shapes}: one label for each answer is needed{hint}"
+        )
     return labels.reshape(shape)
 
 
