@@ -254,7 +254,7 @@ def test_a_computed_tensor_and_an_input_refuse_contents(method: str) -> None:
 def test_a_tensor_refuses_contents_of_a_type_circle_does_not_have() -> None:
     with pytest.raises(TypeError, match="circle has no element type for"):
         tensor_type(np.dtype(np.clongdouble))
-    with pytest.raises(TypeError, match="texts are bytes or str, found int"):
+    with pytest.raises(GraphError, match="texts are bytes or str, found int"):
         constant(np.zeros(1, np.uint8), TensorType.STRING)
 
 

@@ -401,7 +401,7 @@ def test_zero_point__one_of_more_than_32_bits(point: int, dtype: TensorType) -> 
 )
 def test_extents__a_tensor_that_no_array_can_be(shape: tuple[int, ...], why: str) -> None:
     model, graph, _ = sound()
-    graph.add_input("large", shape)
+    graph.add_input("large", ()).dims = shape  # as a file may have it
     _, code, path, sentence = found(model)
     assert (code, path) == ("EXTENTS", "subgraphs[0].tensors[2] 'large'")
     assert sentence.endswith(f"has {why}")

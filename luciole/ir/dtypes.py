@@ -142,6 +142,13 @@ def unpack(raw: NDArray[np.uint8], dtype: TensorType, shape: tuple[int, ...]) ->
     return ((values ^ sign).astype(np.int8) - np.int8(sign)).astype(np.int8)
 
 
+def check_whole(array: Array, dtype: TensorType) -> None:
+    """Refuse numbers with fractions for a type of integers. Raises ValueError."""
+    kind = array_type(dtype).kind if dtype in NUMPY or dtype in PACKED else ""
+    if kind in "iu" and array.dtype.kind == "f" and bool((array != np.trunc(array)).any()):
+        raise ValueError(f"{dtype.name} holds whole numbers, found fractions (np.rint rounds)")
+
+
 def pack(array: Array, dtype: TensorType) -> NDArray[np.uint8]:
     """Turn an array into the bytes of a buffer: the inverse of ``unpack``, and of
     ``strings.decode``.

@@ -108,14 +108,14 @@ def restore_graph(graph: Graph, flat: FlatGraph, graphs: Sequence[Graph]) -> Non
     vars(graph).update(flat.attributes)
     graph.values = [Value.restored(value.attributes) for value in flat.values]
     graph.ops = [_restored_op(op, graph, graphs) for op in flat.ops]
-    graph.inputs = [graph.values[number] for number in flat.inputs]
-    graph.outputs = [graph.values[number] for number in flat.outputs]
     for value, stored in zip(graph.values, flat.values, strict=True):
         value.graph = graph
         value.users = [Use(graph.ops[number], slot) for number, slot in stored.users]
         value.block_tensors = map_blocks(stored.block_tensors, graph.values.__getitem__)
         if stored.producer is not None:
             value.producer = Producer(graph.ops[stored.producer[0]], stored.producer[1])
+    graph.inputs = [graph.values[number] for number in flat.inputs]
+    graph.outputs = [graph.values[number] for number in flat.outputs]
 
 
 def _restored_op(flat: FlatOp, graph: Graph, graphs: Sequence[Graph]) -> Op:

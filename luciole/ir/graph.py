@@ -6,10 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from luciole.ir.dtypes import Array
-from luciole.ir.errors import GraphError, expect
+from luciole.ir.errors import GraphError, ShapeError, expect
 from luciole.ir.fields import for_graphs, listed
 from luciole.ir.flat import FlatGraph, flat_graph, restore_graph
 from luciole.ir.members import Members
@@ -17,7 +15,7 @@ from luciole.ir.name_counts import NameCounts
 from luciole.ir.op import Op
 from luciole.ir.places import Places
 from luciole.ir.shown import Shown, Written
-from luciole.ir.value import UNRANKED, Buffer, Producer, Shape, Value, map_blocks
+from luciole.ir.value import Buffer, Producer, Shape, Value, map_blocks
 from luciole.schema.enums import TensorType
 from luciole.schema.printable import counted, quoted
 
@@ -55,6 +53,9 @@ class Model(Shown):
     signatures: list[Signature] = field(default_factory=list)
     use_buffer_offset: bool = False
 
+    def __post_init__(self) -> None:
+        expect(self.graphs, list, "graphs: a list of Graphs (luciole.load reads files)")
+
     def __repr__(self) -> str:
         buffers = {id(v.buffer): len(v.buffer) for g in self.graphs for v in g.values if v.buffer}
         ops = sum(len(graph.ops) for graph in self.graphs)
@@ -73,6 +74,8 @@ class Model(Shown):
     def add_graph(self, graph: Graph) -> Graph:
         """Append a graph and make it part of this model."""
         expect(graph, Graph, "a Graph to add")
+        if graph.model is not None and graph in graph.model.graphs:
+            raise GraphError(f"graph {graph.name!r} belongs to a model already: add its clone()")
         graph.model = self
         self.graphs.append(graph)
         return graph
@@ -146,6 +149,7 @@ class Graph(Written):
     """
 
     def __init__(self, name: str | None = None) -> None:
+        expect(name, (str, type(None)), "the name of a graph: a text")
         self.name = name
         self.model: Model | None = None
         self.values: list[Value] = []
@@ -184,7 +188,7 @@ class Graph(Written):
 
     @inputs.setter
     def inputs(self, values: Iterable[Value]) -> None:
-        self._inputs = Members(listed(values, "Graph.inputs"))
+        self._inputs = self._ends("inputs", values)
 
     @property
     def outputs(self) -> list[Value]:
@@ -193,10 +197,20 @@ class Graph(Written):
 
     @outputs.setter
     def outputs(self, values: Iterable[Value]) -> None:
-        self._outputs = Members(listed(values, "Graph.outputs"))
+        self._outputs = self._ends("outputs", values)
+
+    def _ends(self, side: str, values: Iterable[Value]) -> Members[Value]:
+        """Make the list of the graph's inputs or outputs, which are tensors of it."""
+        ends = Members(listed(values, f"Graph.{side}"))
+        for value in ends:
+            expect(value, Value, f"Graph.{side}: a tensor in each place")
+            if value.graph is not self:
+                raise GraphError(f"Graph.{side}: tensor {value.name!r} is not of this graph")
+        return ends
 
     def add_value(self, value: Value) -> Value:
         """Append a tensor."""
+        expect(value, Value, "a tensor to add")
         if value.graph is not None:
             raise GraphError(f"tensor {value.name!r} belongs to a graph already")
         value.graph = self
@@ -208,17 +222,18 @@ class Graph(Written):
 
     def add_input(self, name: str, shape: Shape, dtype: TensorType = TensorType.FLOAT32) -> Value:
         """Append a tensor that the caller provides."""
-        for extent in () if shape is UNRANKED else shape:
-            expect(extent, (int, np.integer, type(None)), f"{name!r}: a whole number as extent")
-        value = self.add_value(Value(name, dtype, shape))
+        value = Value(name, dtype, shape)
+        if any(extent < 0 for extent in value.dims):
+            raise ShapeError(f"{name!r} has extents below 0, {value.dims}: None is an open one")
+        self.add_value(value)
         self.inputs.append(value)
         return value
 
     def add_constant(self, name: str, array: Array, dtype: TensorType | None = None) -> Value:
         """Append a tensor with contents."""
-        value = self.add_value(Value(name, TensorType.FLOAT32))
+        value = Value(name, TensorType.FLOAT32)
         value.make_constant(array, dtype)
-        return value
+        return self.add_value(value)
 
     def append(self, op: Op, *names: str, results: Sequence[Value] | None = None) -> Op:
         """Add an operator at the end. See ``insert_before``."""
@@ -255,7 +270,9 @@ class Graph(Written):
         for value in op.operands:
             if value is not None and value.graph is not self:
                 raise GraphError(f"{op}: operand {value.name!r} is not of this graph")
+        results = None if results is None else listed(results, "results")
         for value in results or ():
+            expect(value, Value, "results: a tensor in each place")
             if value.producer is not None:
                 raise GraphError(f"{op}: {value.producer.op} computes {value.name!r} already")
         op.results = tuple(self._new_results(op, names) if results is None else results)
@@ -283,13 +300,24 @@ class Graph(Written):
         for slot in range(len(op.operands)):
             op.set_operand(slot, None)
         for value in op.results:
-            self.remove_value(value)
+            self._drop(value)
         op.graph = None
         del self.ops[place]
         self._op_places.forget(op)
 
     def remove_value(self, value: Value) -> None:
-        """Take a tensor out that nothing uses any more."""
+        """Take a tensor out that nothing uses any more. Raises GraphError for any other."""
+        expect(value, Value, "a tensor of the graph")
+        if value.graph is not self:
+            raise GraphError(f"tensor {value.name!r} is not in this graph")
+        if value.producer is not None:
+            raise GraphError(f"tensor {value.name!r} is computed by {value.producer.op}: remove it")
+        if value.users or value.is_input or value.is_output:
+            user = str(value.users[0].op) if value.users else "the graph's caller"
+            raise GraphError(f"tensor {value.name!r} is used by {user}")
+        self._drop(value)
+
+    def _drop(self, value: Value) -> None:
         value.graph = value.producer = None
         del self.values[self._value_places.find(self.values, value)]
         self._value_places.forget(value)

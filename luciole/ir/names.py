@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import NamedTuple, TypeVar
 
-from luciole.ir.errors import LucioleError
+from luciole.ir.errors import LucioleError, expect
 from luciole.ir.graph import Graph, Signature
 from luciole.ir.value import Value
 
@@ -91,6 +91,7 @@ def find_tensor(graphs: Sequence[Graph], name: str) -> Value:
 
     Raises LucioleError when there is none, or more than one.
     """
+    expect(name, str, "the name of a tensor")
     matching = [v for graph in graphs for v in graph.values if v.name == name]
     place = _REFERENCE.fullmatch(name)
     if not matching and place is not None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
+
+import numpy as np
 
 from luciole.ir.errors import (
     SLIPS,
@@ -112,8 +114,7 @@ class Op:
             value = rest.pop(0) if rest else keywords.pop(field.name, field.default)
             if value is REQUIRED:
                 raise TypeError(f"{type(self).__name__} needs operand {field.name!r}")
-            name = f"{type(self).__name__}.{field.name}"
-            slots.extend(listed(value, name) if field.kind == "operands" else [value])
+            slots.extend(self._operands_for(field, value))
         while slots and slots[-1] is None and not self.operand_field(len(slots) - 1).explicit:
             slots.pop()
         self.set_operands(slots)
@@ -122,6 +123,14 @@ class Op:
             raise TypeError(
                 f"{type(self).__name__} got unknown arguments {sorted(keywords) or rest}"
             )
+
+    def _operands_for(self, field: Field, value: Any) -> Iterable[Value | None]:
+        kind = type(self).__name__
+        if field.kind == "operands":
+            return listed(value, f"{kind}.{field.name}")
+        if value is None and field.default is REQUIRED:
+            raise GraphError(f"{kind}: a tensor as {field.name!r} is needed, found None")
+        return [value]
 
     def _setup(self) -> None:
         self.operands: tuple[Value | None, ...] = ()
@@ -245,6 +254,11 @@ class Op:
 
     def set_operand(self, slot: int, value: Value | None) -> None:
         """Set an operand to another value (None: absent); both values' users are kept current."""
+        expect(slot, (int, np.integer), "slot: a whole number")
+        most = None if self._is_variadic() else len(self.operand_fields())
+        if slot < 0 or (most is not None and slot >= most):
+            bound = "" if most is None else f": it takes at most {most}"
+            raise GraphError(f"{self} has no operand {slot}{bound}")
         self.set_operands(
             [value if i == slot else old for i, old in enumerate(self.operands)]
             if slot < len(self.operands)

@@ -132,6 +132,7 @@ class Value:
     def __init__(
         self, name: str, dtype: TensorType, shape: Shape = (), buffer: Buffer | None = None
     ) -> None:
+        expect(name, str, "the name of a tensor: a text")
         self.graph: Graph | None = None
         self._name = name
         self.dtype = dtype
@@ -188,9 +189,20 @@ class Value:
 
     @name.setter
     def name(self, name: str) -> None:
+        expect(name, str, "the name of a tensor: a text")
         old, self._name = self._name, name
         if self.graph is not None:
             self.graph.count_renamed(old, name)
+
+    @property
+    def dtype(self) -> TensorType:
+        """The type of the elements."""
+        return self._dtype
+
+    @dtype.setter
+    def dtype(self, dtype: TensorType) -> None:
+        expect(dtype, TensorType, f"{self._name!r}: a TensorType as dtype")
+        self._dtype = dtype
 
     @property
     def shape(self) -> Shape:
@@ -210,9 +222,18 @@ class Value:
         if self.is_unranked:
             self.dims, self.shape_signature = (), None  # what a file says then
             return
+        self._refuse_no_shape(shape)
         known = all(n is not None for n in shape)
         self.dims = tuple(1 if n is None else int(n) for n in shape)
         self.shape_signature = None if known else tuple(-1 if n is None else int(n) for n in shape)
+
+    def _refuse_no_shape(self, shape: object) -> None:
+        if not isinstance(shape, tuple | list):
+            expect(shape, (tuple, list), f"{self._name!r}: a list of extents as shape")
+            return
+        for extent in shape:
+            if extent is not None and type(extent) is not int:
+                expect(extent, (int, np.integer), f"{self._name!r}: a whole number as extent")
 
     @property
     def has_contents(self) -> bool:
@@ -320,7 +341,7 @@ class Value:
         for a tensor whose contents are computed or given by the graph's caller.
         """
         self._refuse_other(array)
-        self._hold(array)
+        self._hold(self._packed(array, self.dtype)[0])
 
     def make_constant(self, array: Array, dtype: TensorType | None = None) -> None:
         """Make this a constant of the array's contents, type and shape, whatever it was (``dtype``
@@ -329,9 +350,10 @@ class Value:
         """
         self._refuse_contents()
         self._refuse_no_array(array)
-        self.dtype = dtypes.tensor_type(array.dtype) if dtype is None else dtype
-        self.shape = array.shape
-        self._hold(array)
+        expect(dtype, (TensorType, type(None)), f"{self.name!r}: a TensorType as dtype")
+        raw, dtype = self._packed(array, dtype)
+        self.dtype, self.shape = dtype, array.shape
+        self._hold(raw)
 
     def _refuse_contents(self) -> None:
         if self.producer is not None:
@@ -362,9 +384,22 @@ class Value:
                 "make_constant takes another type or shape"
             )
 
-    def _hold(self, array: Array) -> None:
-        """Hold a copy of an array in a buffer that replaces the one before."""
-        raw = dtypes.pack(array, self.dtype).copy()  # the caller may go on using the array
+    def _packed(
+        self, array: Array, dtype: TensorType | None
+    ) -> tuple[NDArray[np.uint8], TensorType]:
+        """Turn an array into the bytes of a buffer, and find their type where none is asked for.
+        Raises GraphError for elements that no tensor, or none of the type, can have.
+        """
+        try:
+            dtype = dtypes.tensor_type(array.dtype) if dtype is None else dtype
+            dtypes.check_whole(array, dtype)
+            return dtypes.pack(array, dtype), dtype
+        except (TypeError, ValueError) as error:
+            raise GraphError(f"tensor {self.name!r}: {error}") from None
+
+    def _hold(self, packed: NDArray[np.uint8]) -> None:
+        """Hold a copy of an array's bytes in a buffer that replaces the one before."""
+        raw = packed.copy()  # the caller may go on using the array
         raw.flags.writeable = False
         before, self.buffer, self.sparsity = self.buffer, Buffer(raw), None
         model = self.graph.model if self.graph is not None else None
