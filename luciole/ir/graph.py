@@ -141,6 +141,14 @@ class Model(Shown):
         return copy
 
 
+class _Ends(Members[Value]):
+    """The inputs or the outputs of a graph."""
+
+    def check(self, member: object) -> None:
+        """Refuse other things than tensors. Raises LucioleError."""
+        expect(member, Value, "an input or output of a graph: a tensor")
+
+
 class Graph(Written):
     """One function: inputs, outputs, and operators in the order in which they run.
 
@@ -153,8 +161,7 @@ class Graph(Written):
         self.name = name
         self.model: Model | None = None
         self.values: list[Value] = []
-        self._inputs: Members[Value] = Members()
-        self._outputs: Members[Value] = Members()
+        self._inputs, self._outputs = _Ends(), _Ends()
         self.ops: list[Op] = []
         self.debug_metadata_index = -1
         self._name_counts: NameCounts | None = None
@@ -199,9 +206,9 @@ class Graph(Written):
     def outputs(self, values: Iterable[Value]) -> None:
         self._outputs = self._ends("outputs", values)
 
-    def _ends(self, side: str, values: Iterable[Value]) -> Members[Value]:
+    def _ends(self, side: str, values: Iterable[Value]) -> _Ends:
         """Make the list of the graph's inputs or outputs, which are tensors of it."""
-        ends = Members(listed(values, f"Graph.{side}"))
+        ends = _Ends(listed(values, f"Graph.{side}"))
         for value in ends:
             expect(value, Value, f"Graph.{side}: a tensor in each place")
             if value.graph is not self:

@@ -23,7 +23,9 @@ def _changing(method: Callable[Concatenate[list[T], P], R]) -> Callable[..., R]:
 
 
 class Members(list[T]):
-    """A list that looks through all its elements only once for any number of ``in``."""
+    """A list that looks through all its elements only once for any number of ``in``, and takes
+    only what ``check`` does not refuse.
+    """
 
     _known: frozenset[T] | None = None
 
@@ -32,12 +34,30 @@ class Members(list[T]):
             self._known = frozenset(self)
         return element in self._known
 
+    def check(self, member: object) -> None:
+        """Refuse other things than members: none, unless a class says otherwise."""
+
+    def append(self, member: T) -> None:
+        """Append a member as a list does."""
+        self.insert(len(self), member)
+
+    def extend(self, members: Iterable[T]) -> None:
+        """Append members as a list does."""
+        added = list(members)
+        for member in added:
+            self.check(member)
+        self._known = None
+        super().extend(added)
+
+    def insert(self, place: SupportsIndex, member: T) -> None:
+        """Insert a member as a list does."""
+        self.check(member)
+        self._known = None
+        super().insert(place, member)
+
     __setitem__ = _changing(list.__setitem__)
     __delitem__ = _changing(list.__delitem__)
-    append = _changing(list.append)
     clear = _changing(list.clear)
-    extend = _changing(list.extend)
-    insert = _changing(list.insert)
     remove = _changing(list.remove)
 
     def pop(self, index: SupportsIndex = -1) -> T:
