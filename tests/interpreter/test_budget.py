@@ -72,7 +72,7 @@ def steps_of(turns: Sequence[int]) -> int:
 @pytest.mark.parametrize("turns", [(7,), (3, 5), (2, 3, 4), (0, 3), (4, 0)], ids=str)
 def test_a_budget_is_for_all_loops_of_a_run(turns: tuple[int, ...], slow: bool) -> None:
     model, steps = nested(*turns, slow=slow), steps_of(turns)
-    exact = Interpreter(model, loop_limit=steps)
+    exact = Interpreter(model, loop_limit=max(steps, 1))
     found = invoked_again(exact, START)
     assert found[1].tolist() == np.prod(turns)
     assert (exact.plan.steps[0].native is None) == slow
