@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from luciole.importers.computing import computing
 from luciole.ir import Array, Graph, Shape, Value
 from luciole.ir.dtypes import NUMPY
-from luciole.ir.errors import FormatError, ShapeError, expect
+from luciole.ir.errors import FormatError, ShapeError
 from luciole.ir.extents import check_extents, check_shapes
 from luciole.ir.names import names_of
 from luciole.ir.passes.cleaning.remove_dead import remove_unused_values
@@ -41,8 +41,6 @@ class Settled:
     def __post_init__(self) -> None:
         """Refuse extents that no file holds. Raises ShapeError."""
         check_extents({"batch": self.batch, **self.dims})
-        for name, shape in self.shapes.items():
-            expect(shape, (list, tuple, np.ndarray), f"the shape of {name}: a list of extents")
         check_shapes(self.shapes)
 
     def __bool__(self) -> bool:

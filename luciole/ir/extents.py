@@ -22,5 +22,5 @@ def check_extents(extents: Mapping[str, object]) -> None:
 def check_shapes(shapes: Mapping[str, Sequence[object]]) -> None:
     """Refuse shapes by input that hold such extents. Raises ShapeError."""
     for name, shape in shapes.items():
-        expect(shape, (list, tuple), f"the shape of {name}: a list of extents")
+        expect(shape, (list, tuple, np.ndarray), f"the shape of {name}: a list of extents")
         check_extents({f"extent {place} of {name}": n for place, n in enumerate(shape)})

@@ -91,7 +91,7 @@ def nested(nodes: int = 120) -> Model:
 def two_graphs() -> Model:
     """A model with a graph that an operator of the main one calls."""
     model = nested(20)
-    inner = nested(30).graph
+    inner, _ = nested(30).graph.clone()
     inner.name = "inner"
     model.add_graph(inner)
     last = model.graph.outputs[0]
