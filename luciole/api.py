@@ -16,7 +16,7 @@ from luciole.compiler.host import library_of
 from luciole.compiler.options import BYTES, MODEL, STATIC, OptionError, Transform
 from luciole.compiler.targets import NATIVE, PORTABLE
 from luciole.exporters import save, to_bytes
-from luciole.files import write_files
+from luciole.files import write_folder
 from luciole.implanting import read_ranges
 from luciole.importers import as_model, from_bytes, load
 from luciole.interpreter.records import Data, Records, Track, records_of
@@ -92,12 +92,7 @@ def compile(  # what the program is called
     contents: dict[str, bytes | str] = {**program.files}
     if library:
         contents[f"{name}.so"] = library_of(program)
-    try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise OptionError(f"{folder} cannot be made a folder: {why}") from None
-    write_files({Path(folder) / file: content for file, content in contents.items()})
+    write_folder(Path(folder), contents, OptionError)
     return program
 
 

@@ -7,7 +7,7 @@ from luciole.files.filling import Fill, filling
 from luciole.files.mapping import contents_of
 from luciole.files.places import own_descriptor
 from luciole.files.scratch import scratch
-from luciole.files.writing import check_writable, replacing, write_file, write_files
+from luciole.files.writing import check_writable, replacing, write_file, write_files, write_folder
 
 __all__ = [
     "Fill",
@@ -19,4 +19,5 @@ __all__ = [
     "scratch",
     "write_file",
     "write_files",
+    "write_folder",
 ]

@@ -13,6 +13,7 @@ from typing import BinaryIO
 from luciole.files.drafts import Draft, draft_for
 from luciole.files.mapping import is_mapped
 from luciole.files.places import Path_, Place, place_of, refusal
+from luciole.schema.errors import LucioleError
 
 _AT_ONCE = 1 << 20
 """Bytes or characters that are written at a time."""
@@ -47,6 +48,22 @@ def write_files(contents: Mapping[Path, bytes | str]) -> None:
         for path, draft, place in written:
             with refused(path):
                 _publish(draft, place)
+
+
+def write_folder(
+    folder: Path, contents: Mapping[str, bytes | str], kind: type[LucioleError]
+) -> None:
+    """Write whole files by their paths in a folder, all of them or none. Raises the ``kind`` where
+    the folder cannot be made, and as ``write_files`` does.
+    """
+    places = {folder / name: content for name, content in contents.items()}
+    try:
+        for place in places:
+            place.parent.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:  # a path with a zero byte is a ValueError
+        why = getattr(error, "strerror", None) or error
+        raise kind(f"{folder} cannot be made a folder: {why}") from None
+    write_files(places)
 
 
 @contextmanager

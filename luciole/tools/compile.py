@@ -13,7 +13,7 @@ import argparse
 import hashlib
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -126,6 +126,7 @@ def _add_ends(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from luciole.files import write_folder
     from luciole.importers import load
 
     if arguments.project and arguments.self_test:
@@ -136,7 +137,7 @@ def _run(arguments: argparse.Namespace) -> int:
     program = _compiled(arguments, model)
     tested, agreement = _tested(arguments, model, program)
     network = {} if arguments.project else program.files
-    _write(Path(arguments.output_folder), {**network, **tested})
+    write_folder(Path(arguments.output_folder), {**network, **tested}, UsageError)
     _tell(arguments, program, network or tested, agreement)
     return FINE if agreement is None or agreement.holds else FAILED
 
@@ -213,18 +214,6 @@ def _origin(path: str) -> str:
         return begun
     digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
     return f"{begun} (sha256 {digest}...)"
-
-
-def _write(folder: Path, contents: Mapping[str, bytes | str]) -> None:
-    """Write all files or none. Raises UsageError where their folder cannot be made."""
-    from luciole.files import write_files
-
-    try:
-        for name in contents:
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"{folder} cannot be made a folder: {error.strerror}") from None
-    write_files({folder / name: content for name, content in contents.items()})
 
 
 def _tested(
