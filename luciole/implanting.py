@@ -11,6 +11,7 @@ import numpy as np
 
 from luciole.files.json_reading import read_json
 from luciole.importers import load
+from luciole.interpreter.errors import NO_ARRAY
 from luciole.ir import Array, LucioleError, Model, TensorType
 from luciole.ir.dtypes import integer_range
 from luciole.ir.errors import FormatError, expect
@@ -148,7 +149,7 @@ def _implant(name: str, entry: Mapping[str, Any]) -> Implant:
 def _read(where: str, entry: Mapping[str, Any], key: str) -> Array:
     try:
         return np.asarray(entry[key])
-    except (TypeError, ValueError, RuntimeError):
+    except NO_ARRAY:
         raise FormatError(f"{where}: {key} is no array") from None
 
 

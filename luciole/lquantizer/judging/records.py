@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from luciole.interpreter.errors import NO_ARRAY
 from luciole.interpreter.records import Records, digest, digests
 from luciole.interpreter.samples import Selection
 from luciole.ir import Array, Model, Value
@@ -165,7 +166,7 @@ def labels_of(labels: ArrayLike | None) -> Array | None:
         return None
     try:
         array = np.asarray(labels)
-    except (TypeError, ValueError, RuntimeError) as error:
+    except NO_ARRAY as error:
         raise ChoiceError(f"labels are no array: {error}") from None
     if array.ndim == 0:
         raise ChoiceError(f"labels are an array whose first axis counts records, found {labels!r}")
