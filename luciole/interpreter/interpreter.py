@@ -204,12 +204,18 @@ class Interpreter(Uncopied):
             self._turn.check_inside()
         self._set(tensor_index, value)
 
-    def _set(self, tensor_index: int, value: Any) -> None:
+    def _place(self, tensor_index: int) -> Array | None:
+        """Return the memory of a tensor that is known; None for others, and for what is no number,
+        which ``_value`` refuses.
+        """
         try:
-            place = self._places.get(tensor_index)
-        except TypeError:  # a list, which ``_value`` refuses
-            place = None
-        if place is None or tensor_index.__class__ is bool:
+            return None if tensor_index.__class__ is bool else self._places.get(tensor_index)
+        except TypeError:  # a list
+            return None
+
+    def _set(self, tensor_index: int, value: Any) -> None:
+        place = self._place(tensor_index)
+        if place is None:
             tensor = self._value(tensor_index)
             array = as_array(tensor, value)
             self._check_fits(tensor_index, array)
@@ -256,13 +262,8 @@ class Interpreter(Uncopied):
         """Copy any tensor's contents."""
         if self._turn.taken:
             self._turn.check_inside()
-        try:
-            place = self._places.get(tensor_index)
-        except TypeError:  # see ``_set``
-            place = None
-        if place is None or tensor_index.__class__ is bool:
-            place = self._array(self._value(tensor_index))
-        return place.copy()
+        place = self._place(tensor_index)
+        return (self._array(self._value(tensor_index)) if place is None else place).copy()
 
     def tensor(self, tensor_index: int) -> Callable[[], Array]:
         """Return a function that gives a view of a tensor's contents, without a copy. Views show
