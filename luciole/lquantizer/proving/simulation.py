@@ -23,45 +23,32 @@ def simulation_of(result: Result) -> Model:
     have the steps of the result's sums; layers whose tensors stay float, and tables, have the
     integers of the result for weights and rows, as kernels round what meets these.
     """
-    if result.rounded is None:
-        return _with_stored_weights(simulated(result.model), result.model)
-    return _with_stored_weights(
-        _with_rounded_biases(result.rounded.model, result.model), result.model
-    )
-
-
-def _with_stored_weights(model: Model, written: Model) -> Model:
-    """Copy a network with the written one's integers in layers that compute real numbers from
-    them.
-    """
-    stored = {op.name: op for op in all_ops(written.graphs) if _is_hybrid(op)}
-    if not stored:
-        return model
-    made = model.clone()
-    for op in all_ops(made.graphs):
-        twin = stored.get(op.name)
-        if twin is not None and type(twin) is type(op):
-            _take_weights(op, twin)
-    for graph in made.graphs:
+    made = (simulated(result.model) if result.rounded is None else result.rounded.model).clone()
+    twins = {(type(op), op.name): op for op in all_ops(result.model.graphs)}
+    pairs = [(op, twins.get((type(op), op.name))) for op in all_ops(made.graphs)]
+    known = [(op, twin) for op, twin in pairs if twin is not None]
+    if result.rounded is not None:
+        for op, twin in known:
+            _round_bias(op, twin)
+    hybrid = [(op, twin) for op, twin in known if _is_hybrid(twin)]
+    for op, twin in hybrid:
+        _take_weights(op, twin)
+    for graph in made.graphs if hybrid else ():
         remove_dead(graph)
     return made
 
 
-def _with_rounded_biases(model: Model, written: Model) -> Model:
-    """Copy a network with biases rounded to the steps of the written layers' sums, which are wide
-    where inputs and weights have few steps.
+def _round_bias(op: Op, twin: Op) -> None:
+    """Round a layer's bias to the steps of its twin's sums, which are wide where inputs and weights
+    have few steps.
     """
-    twins = {op.name: op for op in all_ops(written.graphs) if op.quant and op.quant.bias}
-    made = model.clone()
-    for op in all_ops(made.graphs):
-        twin = twins.get(op.name)
-        steps = None if twin is None else steps_of_bias(twin, twin.operands)
-        if steps is None or op.quant is None or type(twin) is not type(op):
-            continue
-        bias = op.given_operands().get(op.quant.bias or "")
-        if bias is not None and bias.data is not None and bias.dtype == TensorType.FLOAT32:
-            set_bias(op.own_graph, op, np.rint(bias.data / steps) * steps)
-    return made
+    name = op.quant.bias if op.quant is not None else None
+    bias = None if name is None else op.given_operands().get(name)
+    if bias is None or bias.data is None or bias.dtype != TensorType.FLOAT32:
+        return
+    steps = steps_of_bias(twin, twin.operands)
+    if steps is not None:
+        set_bias(op.own_graph, op, np.rint(bias.data / steps) * steps)
 
 
 def simulated(model: Model) -> Model:
