@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,12 +13,19 @@ import pytest
 
 from luciole.exporters import to_bytes
 from luciole.interpreter import Interpreter, compile_graph
-from luciole.ir import Array, Graph, Model, Op, TensorType, Value
+from luciole.ir import Array, Graph, LucioleError, Model, Op, TensorType, Value
 from luciole.ir.dtypes import tensor_type
 from luciole.kernels.core import evaluation
 from luciole.schema.tables import DimensionMetadata, QuantizationParameters, SparsityParameters
 
 HERE = Path(__file__).parent
+
+
+def refusal_of(use: Callable[..., object], *arguments: object) -> str:
+    """Use something wrongly, and return the sentence that refuses it."""
+    with pytest.raises(LucioleError) as caught:
+        use(*arguments)
+    return str(caught.value)
 
 
 def data_path(name: str) -> Path:
